@@ -1,0 +1,42 @@
+"""Windrow: sliding-window queries over data streams, on Apache Spark, from Python.
+
+Names are imported when they are first used, so that `windrow.final` and the like need no Spark.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from windrow.api.engine import Engine
+    from windrow.api.sliding import sliding
+    from windrow.errors import (
+        HomeError,
+        PlanError,
+        QueryFailed,
+        SourceError,
+        StatementError,
+        WindrowError,
+    )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Engine",
+    "HomeError",
+    "PlanError",
+    "QueryFailed",
+    "SourceError",
+    "StatementError",
+    "WindrowError",
+    "sliding",
+]
+
+_PLACES = {"Engine": "windrow.api.engine", "sliding": "windrow.api.sliding"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'windrow' has no attribute '{name}'")
+    return getattr(import_module(_PLACES.get(name, "windrow.errors")), name)

@@ -1,0 +1,87 @@
+"""What an aggregate is: partials that Spark lifts and Windrow combines, and a way to lower them.
+
+An aggregate's life, with the shape of the data after each step:
+
+1. *lift*, in the JVM: `Partial.expressions` are grouped by slice and key; one row a slice and key.
+2. *encode*, in Python: `Partial.encode` turns the collected Arrow columns into record columns.
+3. *combine* (and *inverse*), compiled: the record columns merge by their `Operation`; one record a window.
+4. *lower*: `Aggregate.lower` turns the records of the windows into the SQL answer.
+
+Two aggregates that name the same partial share it: AVG(x) costs nothing beside SUM(x) and COUNT(x).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import pyarrow as pa
+
+    from windrow.aggregates.operations import Operation
+
+    Column = np.ndarray[Any, Any]
+
+
+@dataclass(frozen=True)
+class RecordColumn:
+    """One column of a record: how it merges, and whether it holds ranks instead of values.
+
+    A *ranked* column orders values that do not fit in 64 bits (strings, decimals): the state holds
+    each value's rank among the live ones. `descending` turns GREATEST into least by flipping bits.
+    """
+
+    operation: Operation
+    ranked: bool = False
+    descending: bool = False
+
+
+@dataclass(frozen=True)
+class Partial(ABC):
+    """A mergeable piece of one or more aggregates. Partials are equal when they can be shared."""
+
+    argument: str
+    """The aggregated expression, as Spark SQL."""
+
+    @property
+    @abstractmethod
+    def expressions(self) -> tuple[str, ...]:
+        """Spark SQL aggregates that lift rows in the JVM."""
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[RecordColumn, ...]:
+        """The record columns that `encode` returns."""
+
+    @abstractmethod
+    def encode(self, lifted: Sequence[pa.Array]) -> list[Column | pa.Array]:
+        """Record columns from lifted ones. A ranked column stays an Arrow array of values."""
+
+    def __str__(self) -> str:
+        return ", ".join(self.expressions)
+
+
+@dataclass(frozen=True)
+class Aggregate(ABC):
+    """One aggregate call of a query, such as AVG(dep_delay)."""
+
+    function: str
+    argument: str
+    argument_type: pa.DataType = field(compare=False)
+    result_type: pa.DataType = field(compare=False)
+
+    @property
+    @abstractmethod
+    def partials(self) -> tuple[Partial, ...]:
+        """What it is made from, in the order in which `lower` takes their record columns."""
+
+    @abstractmethod
+    def lower(self, columns: Sequence[Column | pa.Array]) -> pa.Array:
+        """The answers, one a window, from the concatenated record columns of `partials`."""
+
+    def __str__(self) -> str:
+        return f"{self.function.upper()}({self.argument})"

@@ -1,0 +1,54 @@
+"""VARIANCE and STDDEV, of the population and of the sample, from merged moments.
+
+The partial is (count, mean, sum of squared deviations), as Spark's own: unlike a sum of squares it
+keeps its digits when the mean is far larger than the spread. It is not inverted.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.aggregates.base import Aggregate, Partial, RecordColumn
+from windrow.aggregates.operations import MOMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+class MomentsPartial(Partial):
+    """Count, mean and summed squared deviations of a double."""
+
+    @property
+    def expressions(self) -> tuple[str, ...]:
+        x = self.argument
+        return (f"count({x})", f"avg({x})", f"var_pop({x})")
+
+    @property
+    def columns(self) -> tuple[RecordColumn, ...]:
+        return (RecordColumn(MOMENTS),) * 3
+
+    def encode(self, lifted: Sequence[pa.Array]) -> list[Any]:
+        count, mean, variance = (
+            pc.fill_null(column, 0).to_numpy(zero_copy_only=False).astype(np.float64) for column in lifted
+        )
+        return [count, mean, variance * count]
+
+
+class Variance(Aggregate):
+    """VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP: NULL when there are too few values, as in Spark."""
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        return (MomentsPartial(f"CAST({self.argument} AS DOUBLE)"),)
+
+    def lower(self, columns: Sequence[Any]) -> pa.Array:
+        count, _, spread = columns
+        freedom = count - 1.0 if self.function.endswith("samp") else count
+        enough = freedom > 0
+        variance = spread / np.where(enough, freedom, 1.0)
+        answer = np.sqrt(variance) if self.function.startswith("stddev") else variance
+        return pa.array(answer, mask=~enough)

@@ -1,0 +1,26 @@
+"""CQL: query text to statements, with errors that show line, column and the text underlined.
+
+The language is Spark SQL's SELECT with windows behind stream names, and the statements that say where
+streams and tables come from. Nothing here knows what exists: names are looked up by `windrow.logical`.
+"""
+
+from windrow.cql.durations import format_duration, parse_duration
+from windrow.cql.parser import parse
+from windrow.cql.spans import name_span, span
+from windrow.cql.statements import CreateStream, CreateTable, Query, Span, Statement
+from windrow.cql.windows import TimeWindow, window_of
+
+__all__ = [
+    "CreateStream",
+    "CreateTable",
+    "Query",
+    "Span",
+    "Statement",
+    "TimeWindow",
+    "format_duration",
+    "name_span",
+    "parse",
+    "parse_duration",
+    "span",
+    "window_of",
+]

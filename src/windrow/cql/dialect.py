@@ -1,0 +1,198 @@
+"""CQL's SELECT: Spark SQL as sqlglot reads it, plus the window behind a stream's name.
+
+Three things are added to sqlglot's parser: windows, a place in the text for every function and hint (so
+that later errors can underline them), and errors that say in plain words what was wrong and where.
+Reading a statement takes a millisecond or so; nothing here is on the path of the data.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from sqlglot import Token, TokenType, exp
+from sqlglot.dialects.spark import Spark
+from sqlglot.errors import ParseError, SqlglotError
+from sqlglot.parser import SENTINEL_NONE
+from sqlglot.parsers.spark import SparkParser
+
+from windrow.cql.column_types import suggested_type
+from windrow.cql.spans import CALL_END
+from windrow.cql.tokens import found, span_of
+from windrow.cql.windows import EXAMPLE, read_window
+from windrow.errors import StatementError, suggestion
+
+if TYPE_CHECKING:
+    from sqlglot.expressions.core import Expr
+
+_WORDS = ("SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "JOIN", "BETWEEN", "UNION")
+_HINT_OPENING = len("/*+")
+_TOO_MANY = re.compile(r"The number of provided arguments \((\d+)\) .* arguments \((\d+)\)")
+
+
+class Misread(ParseError):
+    """sqlglot's complaint with its place. A ParseError, since sqlglot backtracks on those."""
+
+    def __init__(self, message: str, start: int, end: int, found: str) -> None:
+        super().__init__(message, [{"description": message}])
+        self.message = message
+        self.start = start
+        self.end = end
+        self.found = found
+
+
+class CqlParser(SparkParser):
+    """Spark's parser with windows."""
+
+    def read(self, tokens: list[Token], text: str) -> Expr:
+        """The tree of one statement, or a StatementError."""
+        try:
+            tree = self.parse(tokens, text)[0]
+        except (StatementError, RecursionError):
+            raise
+        except Misread as error:
+            problem, hint = _in_plain_words(error)
+            raise StatementError(problem, text, error.start, error.end, hint or self._hint()) from error
+        except Exception as error:
+            # sqlglot is made for SQL that is right: on some of what is wrong it trips over its own
+            # tree (AttributeError, IndexError, …). To the user that is a syntax error like any other.
+            start, end = self._place(self._curr)
+            raise StatementError(
+                "the statement cannot be understood around here", text, start, end
+            ) from error
+        if tree is None:
+            raise StatementError("the statement cannot be understood", text, *span_of(*tokens))
+        return tree
+
+    def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> None:
+        if token is self._prev and message.startswith("Expected"):
+            token = self._curr  # the place of what was expected is behind the last token that was right
+        start, end = self._place(token or self._curr)
+        raise Misread(message, start, end, self.sql[start:end])
+
+    def _place(self, token: Token) -> tuple[int, int]:
+        """Where a token is; just behind the last one if there is none."""
+        if token:
+            return token.start, token.end + 1
+        behind = self._tokens[-1].end + 1 if self._tokens else len(self.sql)
+        return behind, behind
+
+    def _hint(self) -> str:
+        """What may have led to the error: a word there or before it that is nearly a keyword (FORM,
+        GRUOP), half a keyword, or a statement that begins before the last one ended."""
+        if self._curr.token_type in (TokenType.SELECT, TokenType.CREATE):
+            return "if a new statement begins here, end the one before it with ;"
+        if self._prev.text.upper() in ("GROUP", "ORDER"):
+            return f"write {self._prev.text.upper()} BY"
+        for token in (self._prev, self._curr):
+            alike = [word for word in _WORDS if word[0] == token.text[:1].upper()]
+            if token.token_type == TokenType.VAR and (hint := suggestion(token.text, alike)):
+                return f"'{token.text}': {hint}"
+        return ""
+
+    def _parse_table_parts(
+        self,
+        schema: bool = False,
+        is_db_reference: bool = False,
+        wildcard: bool = False,
+        fast: bool = False,
+    ) -> exp.Table | exp.Dot | None:
+        if fast:  # sqlglot's shortcut for plain names, which knows no windows
+            return None
+        table = super()._parse_table_parts(schema, is_db_reference, wildcard)
+        if not schema and isinstance(table, exp.Table) and self._curr.token_type == TokenType.L_BRACKET:
+            window, count = read_window(self.sql, self._tokens[self._index :])
+            self._advance(count)
+            table.set("window", window)
+            self._refuse_window()
+        return table
+
+    def _parse_table(self, *args: Any, **kwargs: Any) -> Expr | None:
+        table = super()._parse_table(*args, **kwargs)
+        if table is not None:
+            self._refuse_window()
+        return table
+
+    def _refuse_window(self) -> None:
+        if self._curr.token_type == TokenType.L_BRACKET:
+            problem = "a window stands right after the stream's name: once, and before any alias"
+            hint = f"as in flights {EXAMPLE} AS f"
+            raise StatementError(problem, self.sql, *self._place(self._curr), hint)
+
+    def _parse_function_call(self, *args: Any, **kwargs: Any) -> Expr | None:
+        name = self._curr
+        try:
+            call = super()._parse_function_call(*args, **kwargs)
+        except Misread as error:
+            if too_many := _TOO_MANY.match(error.message):
+                given, most = too_many.groups()
+                message = f"{name.text} takes at most {most} argument{'s'[: most != '1']}, not {given}"
+                raise Misread(message, *self._place(name), name.text) from error
+            raise
+        function = call
+        while isinstance(
+            function, (exp.Window, exp.Filter, exp.WithinGroup, exp.IgnoreNulls, exp.RespectNulls)
+        ):
+            function = function.this
+        if isinstance(function, exp.Expression) and "start" not in function.meta:
+            function.update_positions(name)
+        return call
+
+    def _parse_window(self, this: Expr | None, alias: bool = False) -> Expr | None:
+        """Called behind the `)` of every call, for the FILTER and OVER that may follow."""
+        if this is not None and not alias:
+            this.meta[CALL_END] = self._prev.end
+        call = super()._parse_window(this, alias)
+        if call is not None and not alias:
+            call.meta[CALL_END] = self._prev.end
+        return call
+
+    def _parse_hint(self) -> exp.Hint | None:
+        if not self._match(TokenType.HINT):
+            return None
+        token = self._prev
+        body = self.sql[token.start + _HINT_OPENING : token.end - 1]
+        try:
+            hint = exp.maybe_parse(body, into=exp.Hint, dialect=Cql)
+        except (SqlglotError, StatementError):
+            self.raise_error("this hint cannot be read", token)
+            return None
+        for node in hint.walk():
+            for key in {"start", "end", CALL_END} & node.meta.keys():  # so far counted from the hint's start
+                node.meta[key] += token.start + _HINT_OPENING
+        return hint.update_positions(token)
+
+    def _warn_unsupported(self) -> None:
+        """Where sqlglot would log a warning and keep the statement as a string."""
+        self.raise_error("Invalid expression / Unexpected token")
+
+
+class Cql(Spark):
+    """The dialect; registered with sqlglot as "cql"."""
+
+    # Only says whether to log a warning about `column -> 'path'`; a library does not write to stderr.
+    STRICT_JSON_PATH_SYNTAX = False
+
+    Parser = CqlParser
+
+
+def _in_plain_words(error: Misread) -> tuple[str, str]:
+    """sqlglot's message as a sentence about the user's text, and a hint."""
+    message = error.message.rstrip(".")
+    there = found(error.found)
+    if message.startswith("Expected table name"):
+        return f"expected the name of a stream or table but {there}", ""
+    if message.startswith("Expected TYPE") and error.found.isidentifier():
+        return f"unknown type '{error.found}'", suggested_type(error.found)
+    if wanted := re.match(r"(?:Expecting|Expected) (.*)", message):
+        what = wanted[1]
+        return f"expected {what if what[0].isalnum() else repr(what)} but {there}", ""
+    if twice := re.match(r"Found multiple '(.*)' clauses", message):
+        return f"{twice[1]} is given twice", "keep one of the two"
+    if not error.found and message.startswith(("Required keyword", "Invalid expression")):
+        return "something is missing at the end of the statement", ""
+    if message.startswith("Required keyword"):
+        return f"something is missing before '{error.found}'", ""
+    if message.startswith("Invalid expression"):
+        return f"did not expect '{error.found}' here", ""
+    return message, ""

@@ -1,0 +1,165 @@
+"""Query text to statements: which kind each one is, and the queries among them.
+
+    split into tokens ──► CREATE STREAM | CREATE TABLE ──► create.py
+                     └──► CREATE QUERY … AS SELECT | SELECT ──► sqlglot, with our dialect
+
+Parts of the language that are designed and not built yet are refused by name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import TokenType, exp
+
+from windrow.cql.create import create_stream, create_table
+from windrow.cql.cursor import Cursor
+from windrow.cql.dialect import Cql, CqlParser
+from windrow.cql.statements import Query
+from windrow.cql.tokens import span_of, split
+from windrow.errors import StatementError, suggestion
+
+if TYPE_CHECKING:
+    from windrow.cql.statements import Span, Statement
+
+KINDS = ("STREAM", "TABLE", "QUERY")
+STARTS = "statements start with CREATE STREAM, CREATE TABLE, CREATE QUERY or SELECT"
+RELATION_TO_STREAM = ("RSTREAM", "ISTREAM", "DSTREAM", "WSTREAM")
+# Behind SELECT such a word may still be a column's name: SELECT istream, a FROM …
+_AFTER_A_COLUMN = frozenset({TokenType.COMMA, TokenType.DOT, TokenType.FROM, TokenType.ALIAS})
+_SET_OPERATIONS: dict[type[exp.Expr], str] = {
+    exp.Union: "UNION",
+    exp.Intersect: "INTERSECT",
+    exp.Except: "EXCEPT",
+}
+# Spark refuses a statement in which nothing follows one of these; sqlglot reads over it.
+_OPEN = frozenset(
+    {TokenType.COMMA, TokenType.ON, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.IN, TokenType.USING}
+)
+_END_OF_CLAUSE = frozenset(
+    {
+        TokenType.COMMA,
+        TokenType.FROM,
+        TokenType.WHERE,
+        TokenType.GROUP_BY,
+        TokenType.HAVING,
+        TokenType.ORDER_BY,
+        TokenType.R_PAREN,
+    }
+)
+
+
+def parse(text: str) -> list[Statement]:
+    """The statements of `text`, in order. Raises a StatementError at the first thing that is wrong.
+
+    >>> stream, query = parse('''
+    ...     CREATE STREAM flights FROM PARQUET 'flights/' TIMESTAMP ts DELAY 10 MINUTES;
+    ...     SELECT origin, AVG(dep_delay) FROM flights [RANGE 6 HOURS SLIDE 5 MINUTES] GROUP BY origin''')
+    >>> stream.name, stream.delay
+    ('flights', 600000000)
+    >>> query.select.sql(dialect="spark")
+    'SELECT origin, AVG(dep_delay) FROM flights GROUP BY origin'
+    """
+    return [_statement(Cursor(text, tokens)) for tokens in split(text)]
+
+
+def _statement(cursor: Cursor) -> Statement:
+    try:
+        if cursor.take("CREATE"):
+            return _create(cursor)
+        return _query(cursor, None, (0, 0))
+    except RecursionError as error:
+        raise StatementError(
+            "the statement is nested too deeply", cursor.text, *span_of(cursor.tokens[0]), "simplify it"
+        ) from error
+
+
+def _create(cursor: Cursor) -> Statement:
+    if cursor.at("OR", "REPLACE"):
+        raise cursor.error("OR REPLACE is not supported", "drop the old one first", count=2)
+    kind = cursor.word()
+    if kind not in KINDS:
+        hint = suggestion(kind, KINDS) or "such as CREATE STREAM flights FROM PARQUET 'flights/' TIMESTAMP ts"
+        raise cursor.expected("STREAM, TABLE or QUERY after CREATE", hint)
+    cursor.advance()
+    if kind == "STREAM":
+        return create_stream(cursor)
+    if kind == "TABLE":
+        return create_table(cursor)
+    name = cursor.name("the query's name", "such as CREATE QUERY delays AS SELECT …")
+    name_span = span_of(cursor.previous)
+    if cursor.at("RETAIN"):
+        raise cursor.error("RETAIN is not supported yet", "leave it out: all results are kept")
+    if not cursor.take("AS"):
+        raise cursor.expected("AS", f"write CREATE QUERY {name} AS SELECT …")
+    return _query(cursor, name, name_span)
+
+
+def _query(cursor: Cursor, name: str | None, name_span: Span) -> Query:
+    first = cursor.current
+    _refuse_planned(cursor)
+    if first is None or not (cursor.at("SELECT") or cursor.at("WITH") or cursor.next_is(TokenType.L_PAREN)):
+        if name is not None:
+            raise cursor.expected("SELECT", suggestion(cursor.word(), ["SELECT"]))
+        raise _unknown_statement(cursor)
+    _refuse_open_ends(cursor)
+    tree = CqlParser(dialect=Cql).read(cursor.tokens[cursor.index :], cursor.text)
+    if not isinstance(tree, exp.Select):
+        raise _not_a_select(cursor, tree)
+    if not tree.expressions:
+        cursor.advance()
+        raise cursor.expected("something to select", "such as SELECT origin, COUNT(*) FROM …")
+    start, end = span_of(*cursor.tokens)
+    return Query(
+        name=name,
+        select=tree,
+        select_sql=cursor.text[first.start : end],
+        text=cursor.text,
+        start=start,
+        end=end,
+        name_span=name_span,
+    )
+
+
+def _unknown_statement(cursor: Cursor) -> StatementError:
+    if cursor.at("DROP"):
+        return cursor.error(
+            "DROP is not a statement", "drop a query with `windrow query drop` or Engine.drop"
+        )
+    hint = suggestion(cursor.word(), ["CREATE", "SELECT"]) or STARTS
+    source = cursor.source(cursor.tokens[cursor.index])
+    return cursor.error(f"no statement starts with '{source}'", hint)
+
+
+def _not_a_select(cursor: Cursor, tree: exp.Expr) -> StatementError:
+    operation = _SET_OPERATIONS.get(type(tree))
+    if operation is not None:
+        while not (cursor.at(operation) or cursor.at("MINUS")) and cursor.current is not None:
+            cursor.advance()
+        return cursor.error(f"{operation} of queries is not supported", "create one query for each SELECT")
+    return cursor.error("a query is one SELECT without parentheses around it", "take the parentheses away")
+
+
+def _refuse_planned(cursor: Cursor) -> None:
+    """What the design has and the engine does not, yet."""
+    hint = "leave it out: every evaluation gives its whole answer"
+    ahead = 1 if cursor.at("SELECT") else 0
+    if (word := cursor.word(ahead)) in RELATION_TO_STREAM:
+        cursor.index += ahead
+        following = cursor.tokens[cursor.index + 1 :]
+        if following and following[0].token_type not in _AFTER_A_COLUMN:
+            raise cursor.error(f"{word} is not supported yet", hint)
+        cursor.index -= ahead
+    for index in range(len(cursor.tokens) - cursor.index):
+        if cursor.word(index) == "EMIT" and cursor.word(index + 1) == "CHANGES":
+            cursor.index += index
+            raise cursor.error("EMIT CHANGES is not supported yet", hint, count=2)
+
+
+def _refuse_open_ends(cursor: Cursor) -> None:
+    tokens = cursor.tokens[cursor.index :]
+    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.token_type in _OPEN and (following is None or following.token_type in _END_OF_CLAUSE):
+            comma = token.token_type == TokenType.COMMA
+            problem = "nothing follows this comma" if comma else f"nothing follows {token.text.upper()}"
+            raise StatementError(problem, cursor.text, *span_of(token), "complete it or take it away")

@@ -1,0 +1,79 @@
+"""What query text says, statement by statement: the output of `parse`, before any name is looked up.
+
+Every statement keeps the whole text it was found in and its own place there (`text[start:end]`), and
+the spans of the pieces that later errors may want to underline. Spans are (start, end) offsets into
+`text`, end exclusive; a piece that was not written has the span (0, 0). Durations are microseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+Span = tuple[int, int]
+Format = Literal["parquet", "csv", "json"]
+
+
+@dataclass(frozen=True)
+class CreateStream:
+    """`CREATE STREAM name [(columns)] FROM format 'path' [OPTIONS (…)] TIMESTAMP col [DELAY d] [SKEW d]`.
+
+    `columns` are (name, Spark SQL type) pairs, or None where the files themselves know (Parquet).
+    """
+
+    name: str
+    columns: tuple[tuple[str, str], ...] | None
+    format: Format
+    path: str
+    options: dict[str, str]
+    timestamp: str
+    delay: int
+    skew: int | None
+    text: str
+    start: int
+    end: int
+    name_span: Span
+    path_span: Span
+    timestamp_span: Span
+    column_spans: tuple[Span, ...]
+    """One span per column, its name and type; empty where no columns were declared."""
+
+
+@dataclass(frozen=True)
+class CreateTable:
+    """`CREATE TABLE name [(columns)] FROM format 'path' [OPTIONS (…)]`."""
+
+    name: str
+    columns: tuple[tuple[str, str], ...] | None
+    format: Format
+    path: str
+    options: dict[str, str]
+    text: str
+    start: int
+    end: int
+    name_span: Span
+    path_span: Span
+    column_spans: tuple[Span, ...]
+
+
+@dataclass(frozen=True)
+class Query:
+    """`CREATE QUERY name AS SELECT …`, or a bare SELECT (then `name` is None).
+
+    `select` is the syntax tree, its windows on the table nodes (see `window_of`); `select_sql` is the
+    SELECT as it was written, windows included.
+    """
+
+    name: str | None
+    select: exp.Select
+    select_sql: str
+    text: str
+    start: int
+    end: int
+    name_span: Span
+
+
+Statement = CreateStream | CreateTable | Query

@@ -1,0 +1,36 @@
+"""Which final aggregator serves an operation: the cheapest one whose needs its algebra meets."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.errors import PlanError, suggestion
+from windrow.final.blocked_two_stacks import BlockedTwoStacks
+from windrow.final.recalculate import Recalculate
+from windrow.final.subtract_on_evict import SubtractOnEvict
+
+if TYPE_CHECKING:
+    from windrow.aggregates import Operation
+    from windrow.final.base import FinalAggregator
+
+FINAL_AGGREGATORS: dict[str, type[FinalAggregator]] = {
+    algorithm.name: algorithm for algorithm in (BlockedTwoStacks, SubtractOnEvict, Recalculate)
+}
+
+
+def choose(operation: Operation) -> type[FinalAggregator]:
+    """Subtraction where it is exact (2 operations a slide), two stacks otherwise (3)."""
+    return SubtractOnEvict if operation.algebra.invertible else BlockedTwoStacks
+
+
+def named(name: str) -> type[FinalAggregator]:
+    """The final aggregator that a hint names.
+
+    >>> named("two_stacks")
+    Traceback (most recent call last):
+    windrow.errors.PlanError: there is no final aggregator 'two_stacks'; did you mean blocked_two_stacks?
+    """
+    if name.lower() not in FINAL_AGGREGATORS:
+        close = suggestion(name, FINAL_AGGREGATORS) or f"there are {', '.join(FINAL_AGGREGATORS)}"
+        raise PlanError(f"there is no final aggregator '{name}'; {close}")
+    return FINAL_AGGREGATORS[name.lower()]

@@ -1,0 +1,130 @@
+"""The windows of all keys of one query: closed slices in, one record a window and key out.
+
+Entries are kept in slice order in arrays that grow at one end and are dropped at the other. Each
+operation of the query has one matrix of records and one final aggregator; all of them follow the
+same schedule.
+
+Time: that of the final aggregators, O(1) an entry and answer. Space: the entries still in the window.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windrow.final.schedule import Liveness
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from windrow.aggregates import Operation
+    from windrow.final.base import FinalAggregator
+    from windrow.slicing import Window
+
+    Array = np.ndarray[Any, Any]
+    Records = dict[Operation, Array]
+
+
+class GrowingArray:
+    """An array that grows at its end and is dropped from its front, in amortised constant time."""
+
+    def __init__(self, empty: Array) -> None:
+        self._data = empty
+        self._first = 0
+        self._end = 0
+
+    def append(self, more: Array) -> None:
+        """Add rows at the end."""
+        if self._end + len(more) > len(self._data):
+            held = self._end - self._first
+            room = np.empty((2 * (held + len(more)), *self._data.shape[1:]), self._data.dtype)
+            room[:held] = self._data[self._first : self._end]
+            self._data, self._first, self._end = room, 0, held
+        self._data[self._end : self._end + len(more)] = more
+        self._end += len(more)
+
+    def drop(self, rows: int) -> None:
+        """Forget the first rows."""
+        self._first += rows
+
+    @property
+    def view(self) -> Array:
+        """The rows held, without a copy."""
+        return self._data[self._first : self._end]
+
+
+class KeyedWindows:
+    """Closed slices of many keys, and the final aggregators that assemble their windows."""
+
+    def __init__(
+        self,
+        window: Window,
+        operations: Sequence[tuple[Operation, int]],
+        algorithms: Mapping[Operation, type[FinalAggregator]],
+    ) -> None:
+        self.window = window
+        self._starts = GrowingArray(np.empty(0, np.int64))
+        self._keys = GrowingArray(np.empty(0, np.int32))
+        self._records = {
+            operation: GrowingArray(np.empty((0, columns), operation.dtype))
+            for operation, columns in operations
+        }
+        self._aggregators = {
+            operation: algorithms[operation](operation, columns) for operation, columns in operations
+        }
+        self._liveness = Liveness(window)
+        self._base = 0
+
+    @property
+    def live_keys(self) -> int:
+        """How many keys have entries in the window."""
+        return self._liveness.live_keys
+
+    @property
+    def entries(self) -> int:
+        """How many entries are held."""
+        return len(self._starts.view)
+
+    def append(self, starts: Array, keys: Array, records: Records, key_count: int) -> None:
+        """Add closed slices, in slice order; key numbers are below `key_count`."""
+        self._starts.append(starts)
+        self._keys.append(keys)
+        for operation, rows in records.items():
+            self._records[operation].append(rows)
+        self._liveness.grow(key_count)
+        for aggregator in self._aggregators.values():
+            aggregator.grow(key_count)
+
+    def evaluate(self, after: int, until: int) -> Iterator[tuple[Array, Array, Records]]:
+        """Window ends, keys and records of the evaluations e with after < e ≤ until."""
+        starts, keys, base = self._starts.view, self._keys.view, self._base
+        for schedule in self._liveness.evaluate(starts, keys, base, after, until):
+            records = {
+                operation: aggregator.slide(self._records[operation].view, keys, base, schedule)
+                for operation, aggregator in self._aggregators.items()
+            }
+            if len(schedule.keys):
+                yield schedule.answer_ends, schedule.keys, records
+        self._drop(self._liveness.evicted - base)
+
+    def held(self) -> tuple[Array, Array, Records]:
+        """Starts, keys and records of the entries that are still in the window."""
+        return (
+            self._starts.view,
+            self._keys.view,
+            {operation: array.view for operation, array in self._records.items()},
+        )
+
+    def rewrite(self, operation: Operation, column: int, rewrite: Any) -> None:
+        """Apply a function to one column of every record held, state included."""
+        arrays = [self._records[operation].view, *self._aggregators[operation].state()]
+        for array in arrays:
+            array[:, column] = rewrite(array[:, column])
+
+    def _drop(self, rows: int) -> None:
+        self._starts.drop(rows)
+        self._keys.drop(rows)
+        for array in self._records.values():
+            array.drop(rows)
+        self._base += rows

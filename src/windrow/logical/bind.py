@@ -1,0 +1,412 @@
+"""A parsed SELECT to a bound plan: every name looked up, every type known, everything odd refused.
+
+1. Refuse what a window query cannot have.
+2. FROM: one stream with a window, then unchanging tables; columns are resolved against them.
+3. WHERE and GROUP BY become Spark SQL; aggregates are lifted out of SELECT and HAVING.
+4. Spark types the keys, arguments and answers, and so checks them as it would check any query.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Protocol
+
+import pyarrow.types as pat
+from sqlglot import exp
+
+from windrow.aggregates import AGGREGATES, Aggregate, aggregate
+from windrow.cql import name_span, span, window_of
+from windrow.errors import PlanError, StatementError, suggestion
+from windrow.final import choose, named, refuse_mismatch
+from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan
+from windrow.logical.refuse import function_name, refuse
+from windrow.logical.relation import Stream, Table
+from windrow.logical.scope import Scope
+from windrow.slicing import Window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from windrow.cql import Query
+    from windrow.logical.relation import Relation
+
+ANSWERS = "answers"
+WINDOW_COLUMNS = ("window_start", "window_end")
+
+
+class Analyst(Protocol):
+    """Spark, as far as binding needs it."""
+
+    def describe(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
+        """The schema of a SELECT over `view_name`s of these relations; StatementError with Spark's reason."""
+
+    def functions(self) -> frozenset[str]:
+        """The names of all scalar and aggregate functions, in lower case."""
+
+
+def view_name(relation: str) -> str:
+    """The name under which a relation is known to Spark while a statement is analysed."""
+    return exp.to_identifier(f"_windrow_{relation}", quoted=True).sql(dialect="spark")
+
+
+def bind(query: Query, relations: Mapping[str, Relation], spark: Analyst) -> AggregateQuery:
+    """The plan of a query over known relations."""
+    return _Binder(query, relations, spark).bind()
+
+
+class _Binder:
+    def __init__(self, query: Query, relations: Mapping[str, Relation], spark: Analyst) -> None:
+        self.query = query
+        self.select = query.select
+        self.relations = relations
+        self.spark = spark
+        self.scope = Scope(query.text, {})
+        self.keys: list[str] = []
+        self.calls: dict[str, exp.Func] = {}  # aggregate calls by their Spark SQL
+
+    def bind(self) -> AggregateQuery:
+        refuse(self.query)
+        stream, window = self._bind_stream()
+        joins = self.select.args.get("joins") or []
+        tables = [self._bind_table(join) for join in joins]
+        self._check_functions()
+        enrichments = tuple(
+            Enrich(table.name, self._join_sql(join, table)) for join, table in zip(joins, tables, strict=True)
+        )
+        where = self._bind_where()
+        self.keys = self._bind_keys()
+        lifted = [(item, self._lift(_unaliased(item))) for item in self.select.selects]
+        having_node = self.select.args.get("having")
+        having = self._lift(having_node.this).sql(dialect="spark") if having_node else None
+        from_clause = " ".join(
+            [f"FROM {view_name(stream.name)} AS {_quoted(stream.name)}", *(e.join for e in enrichments)]
+        )
+        if where:
+            self._describe(["1"], f"{from_clause} WHERE {where}", [self.select.args["where"]])
+        key_types = self._key_types(from_clause)
+        aggregates = self._aggregates(from_clause)
+        outputs = self._outputs(lifted, having, stream, key_types, aggregates)
+        columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
+        return AggregateQuery(
+            scan=Scan(stream, tuple(name for name in stream.columns if name in columns)),
+            enrichments=enrichments,
+            where=where,
+            window=window,
+            keys=tuple(self.keys),
+            key_types=tuple(key_types),
+            aggregates=tuple(aggregates),
+            outputs=tuple(outputs),
+            having=having,
+            algorithm=self._hint(aggregates),
+        )
+
+    def _fail(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
+        place = name_span(node) if name else span(node)
+        return StatementError(problem, self.query.text, *place, hint)
+
+    # FROM
+
+    def _relation(self, table: exp.Expr) -> Relation:
+        if not isinstance(table, exp.Table):
+            raise self._fail("only streams and tables can stand here; sub-queries are not supported yet", table)
+        relation = next((r for n, r in self.relations.items() if n.lower() == table.name.lower()), None)
+        if relation is None:
+            known = sorted(self.relations)
+            hint = suggestion(table.name, known) or (
+                f"there are {', '.join(known)}" if known else "declare it with CREATE STREAM or eng.stream(…)"
+            )
+            raise self._fail(f"unknown stream or table '{table.name}'", table, hint, name=True)
+        return relation
+
+    def _bind_stream(self) -> tuple[Stream, Window]:
+        clause = self.select.args.get("from_") or self.select.args.get("from")
+        if clause is None:
+            raise self._fail("a query needs FROM and a stream with a window", self.select)
+        relation = self._relation(clause.this)
+        window = window_of(clause.this)
+        if isinstance(relation, Table):
+            if window is not None:
+                raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
+            raise self._fail(
+                f"'{relation.name}' is a table; a continuous query starts FROM a stream with a window", clause.this,
+                "put the stream first and JOIN the table", name=True,
+            )  # fmt: skip
+        if window is None:
+            raise self._fail(
+                f"stream '{relation.name}' needs a window", clause.this,
+                f"write {relation.name} [RANGE 1 HOUR SLIDE 5 MINUTES]", name=True,
+            )  # fmt: skip
+        self._add(clause.this, relation)
+        return relation, Window(window.range, window.slide, window.offset)
+
+    def _bind_table(self, join: exp.Join) -> Table:
+        relation = self._relation(join.this)
+        window = window_of(join.this)
+        if isinstance(relation, Stream):
+            raise self._fail("joins of two streams are not supported yet", join.this, name=True)
+        if window is not None:
+            raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
+        if join.side.upper() in ("RIGHT", "FULL") or join.kind.upper() in ("SEMI", "ANTI"):
+            raise self._fail(
+                f"{join.side or join.kind} joins are not supported yet".upper().capitalize(), join.this,
+                "use JOIN or LEFT JOIN", name=True,
+            )  # fmt: skip
+        if join.method:
+            raise self._fail(f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True)
+        self._add(join.this, relation)
+        return relation
+
+    def _add(self, table: exp.Table, relation: Relation) -> None:
+        # The stream goes by its own name in the plan, so that queries with other aliases can share.
+        alias = table.alias or relation.name
+        if any(known.lower() == alias.lower() for known in self.scope.relations):
+            raise self._fail(f"two relations are called '{alias}'", table, "give one of them an alias", name=True)
+        self.scope.relations[alias] = relation
+
+    def _join_sql(self, join: exp.Join, table: Table) -> str:
+        alias = join.this.alias or table.name
+        copy = join.copy()
+        copy.set("this", exp.to_table("t"))
+        condition = copy.args.get("on")
+        if condition is not None:
+            copy.set("on", self._resolve(condition))
+        using = copy.args.get("using")
+        if using:
+            raise self._fail("USING is not supported yet", join.this, "write ON a.x = b.x", name=True)
+        side = f"{join.side} " if join.side else ("CROSS " if condition is None else "")
+        on = f" ON {self._sql(copy.args['on'])}" if condition is not None else ""
+        return f"{side}JOIN {view_name(table.name)} AS {_quoted(alias)}{on}"
+
+    # expressions
+
+    def _resolve(self, node: exp.Expr) -> exp.Expr:
+        return self._canonical(self.scope.resolve(node))
+
+    def _canonical(self, node: exp.Expr) -> exp.Expr:
+        """Columns of the stream under its own name, whatever alias the query gave it."""
+        alias, stream = next(iter(self.scope.relations.items()))
+        for column in node.find_all(exp.Column):
+            if column.table == alias:
+                column.set("table", exp.to_identifier(stream.name, quoted=True))
+        if alias != stream.name and alias in self.scope.used:
+            self.scope.used.setdefault(stream.name, set()).update(self.scope.used[alias])
+        return node
+
+    @staticmethod
+    def _sql(node: exp.Expr) -> str:
+        return node.sql(dialect="spark", comments=False)
+
+    def _check_functions(self) -> None:
+        for node in self.select.find_all(exp.Anonymous):
+            if node.name.lower() not in self.spark.functions():
+                hint = suggestion(node.name, self.spark.functions())
+                raise self._fail(f"unknown function '{node.name}'", node, hint, name=True)
+
+    def _bind_where(self) -> str | None:
+        where = self.select.args.get("where")
+        if where is None:
+            return None
+        call = next((node for node in where.find_all(exp.Func) if _is_aggregate(node)), None)
+        if call is not None:
+            raise self._fail(
+                f"{function_name(call).upper()} is an aggregate and cannot stand in WHERE", call,
+                "conditions on aggregates go behind HAVING",
+            )  # fmt: skip
+        return self._sql(self._resolve(where.this))
+
+    def _bind_keys(self) -> list[str]:
+        group = self.select.args.get("group")
+        if group is None:
+            return []
+        for extra in ("grouping_sets", "rollup", "cube", "totals", "all"):
+            if group.args.get(extra):
+                raise self._fail(f"GROUP BY {extra.replace('_', ' ').upper()} is not supported yet", group)
+        keys = []
+        for node in group.expressions:
+            expression = self._group_expression(node)
+            call = next((inner for inner in expression.find_all(exp.Func) if _is_aggregate(inner)), None)
+            if call is not None:
+                raise self._fail(
+                    f"{function_name(call).upper()} is an aggregate and cannot stand in GROUP BY", node
+                )
+            keys.append(self._sql(self._resolve(expression)))
+        return list(dict.fromkeys(keys))
+
+    def _group_expression(self, node: exp.Expr) -> exp.Expr:
+        """GROUP BY 1 and GROUP BY alias mean an item of the SELECT list, as in Spark."""
+        items = self.select.selects
+        if isinstance(node, exp.Literal) and node.is_int:
+            place = int(node.name)
+            if not 1 <= place <= len(items):
+                raise self._fail(f"GROUP BY {place}: the SELECT list has {len(items)} items", node)
+            return _unaliased(items[place - 1])
+        if isinstance(node, exp.Column) and not node.table and not self.scope.knows(node.name):
+            for item in items:
+                if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
+                    return item.this
+        return node
+
+    def _contains_window_column(self, node: exp.Expr) -> bool:
+        return any(column.name.lower() in WINDOW_COLUMNS for column in node.find_all(exp.Column))
+
+    def _lift(self, node: exp.Expr) -> exp.Expr:
+        """A SELECT or HAVING expression over answer columns: keys and aggregates become columns."""
+        if isinstance(node, exp.Func) and _is_aggregate(node):
+            return self._answer(f"_aggregate{self._aggregate_place(node)}")
+        if isinstance(node, exp.Column) and not node.table and node.name.lower() in WINDOW_COLUMNS:
+            return self._answer(node.name.lower())
+        has_aggregate = any(isinstance(n, exp.Func) and _is_aggregate(n) for n in node.walk())
+        if not has_aggregate and not self._contains_window_column(node):
+            sql = self._sql(self._resolve(node))
+            if sql in self.keys:
+                return self._answer(f"_key{self.keys.index(sql)}")
+        if isinstance(node, exp.Column):
+            hint = "GROUP BY it, or aggregate it"
+            raise self._fail(f"column '{node.name}' is neither grouped nor aggregated", node, hint)
+        copy = node.copy()
+        for child in list(copy.iter_expressions()):
+            child.replace(self._lift(child))
+        return copy
+
+    @staticmethod
+    def _answer(name: str) -> exp.Expr:
+        return exp.column(exp.to_identifier(name, quoted=True))
+
+    # aggregates
+
+    def _aggregate_place(self, call: exp.Func) -> int:
+        name = function_name(call)
+        if name not in AGGREGATES:
+            raise self._fail(f"{name.upper()} over a window is not supported yet", call, name=True)
+        if any(isinstance(node, exp.Func) and _is_aggregate(node) for node in call.walk() if node is not call):
+            raise self._fail(f"an aggregate inside {name.upper()} has no meaning", call)
+        arguments = [self._argument(node) for node in call.iter_expressions()]
+        if len(arguments) > 1:
+            raise self._fail(f"{name.upper()} over a window takes one argument", call)
+        sql = f"{name}({arguments[0] if arguments else '*'})"
+        self.calls.setdefault(sql, call)
+        return list(self.calls).index(sql)
+
+    def _argument(self, node: exp.Expr) -> str:
+        if isinstance(node, exp.Star):
+            return "*"
+        if isinstance(node, exp.Distinct):
+            raise self._fail("DISTINCT aggregates over a window are not supported yet", node)
+        return self._sql(self._resolve(node))
+
+    def _aggregates(self, from_clause: str) -> list[Aggregate]:
+        calls = list(self.calls.items())
+        split = [(sql.partition("(")[0], sql.partition("(")[2][:-1]) for sql, _ in calls]
+        nodes = [node for _, node in calls]
+        arguments = self._describe([a if a != "*" else "1" for _, a in split], from_clause, nodes)
+        answers = self._describe([sql for sql, _ in calls], from_clause, nodes)
+        aggregates = []
+        for (name, argument), given, answer, node in zip(split, arguments, answers, nodes, strict=True):
+            try:
+                aggregates.append(aggregate(name, argument, given, answer))
+            except PlanError as error:
+                raise self._fail(str(error), node) from error
+        return aggregates
+
+    def _key_types(self, from_clause: str) -> list[pa.DataType]:
+        group = self.select.args.get("group")
+        nodes = group.expressions if group else []
+        types = self._describe(self.keys, from_clause, nodes)
+        for key, of_type, node in zip(self.keys, types, nodes, strict=False):
+            if pat.is_nested(of_type):
+                raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
+        return types
+
+    def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
+        hint = self.select.args.get("hint")
+        for node in hint.expressions if hint else []:
+            if node.name.lower() == "final" and node.expressions:
+                self._check_algorithm(node.expressions[0], aggregates)
+                return str(node.expressions[0].name.lower())
+            raise self._fail(
+                f"unknown hint {node.name.upper()}", node, "there is FINAL(algorithm)", name=True
+            )
+        return None
+
+    def _check_algorithm(self, node: exp.Expr, aggregates: Sequence[Aggregate]) -> None:
+        try:
+            algorithm = named(node.name)
+            for item in aggregates:
+                for partial in item.partials:
+                    for column in partial.columns:
+                        refuse_mismatch(algorithm, column.operation, str(item))
+        except PlanError as error:
+            raise self._fail(str(error), node) from error
+
+    # the SELECT list
+
+    def _outputs(
+        self,
+        lifted: list[tuple[exp.Expr, exp.Expr]],
+        having: str | None,
+        stream: Stream,
+        key_types: Sequence[pa.DataType],
+        aggregates: Sequence[Aggregate],
+    ) -> list[Output]:
+        columns = {name: stream.time_type for name in WINDOW_COLUMNS}
+        columns |= {f"_key{i}": of_type for i, of_type in enumerate(key_types)}
+        columns |= {f"_aggregate{i}": item.result_type for i, item in enumerate(aggregates)}
+        from_answers = f"FROM {view_name(ANSWERS)}"
+        relations = {ANSWERS: columns}
+        if having:
+            condition = [self.select.args["having"]]
+            self._describe(["1"], f"{from_answers} WHERE {having}", condition, relations)
+        lifted = [(item, node) for item, node in lifted if node.name.lower() not in WINDOW_COLUMNS or item.alias]
+        names = [self._output_name(item) for item, _ in lifted]
+        counts = Counter([*WINDOW_COLUMNS, *(name.lower() for name in names)])
+        for (item, _), name in zip(lifted, names, strict=True):
+            if counts[name.lower()] > 1:
+                raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
+        expressions = [self._sql(node) for _, node in lifted]
+        types = self._describe(expressions, from_answers, [item for item, _ in lifted], relations)
+        return [
+            Output(name, sql, of_type, node.name if isinstance(node, exp.Column) else None)
+            for name, sql, of_type, (_, node) in zip(names, expressions, types, lifted, strict=True)
+        ]
+
+    def _output_name(self, item: exp.Expr) -> str:
+        if isinstance(item, exp.Alias | exp.Column):
+            return str(item.alias_or_name)
+        return self._sql(item).replace("`", "").lower() if isinstance(item, exp.Func) else self._sql(item)
+
+    def _describe(
+        self,
+        expressions: Sequence[str],
+        from_clause: str,
+        nodes: Sequence[exp.Expr],
+        relations: Mapping[str, Mapping[str, pa.DataType]] | None = None,
+    ) -> list[pa.DataType]:
+        """Spark's types for expressions; its complaint underlines the expression it is about."""
+        if not expressions:
+            return []
+        views = relations or {r.name: r.columns for r in self.scope.relations.values()}
+        listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(expressions))
+        try:
+            return list(self.spark.describe(f"SELECT {listed} {from_clause}", views).types)
+        except StatementError as error:
+            if len(expressions) == 1:
+                raise self._fail(error.problem, nodes[0]) from error
+            for sql, node in zip(expressions, nodes, strict=False):
+                self._describe([sql], from_clause, [node], relations)
+            raise self._fail(error.problem, self.select) from error
+
+
+def _unaliased(item: exp.Expr) -> exp.Expr:
+    return item.this if isinstance(item, exp.Alias) else item
+
+
+def _quoted(name: str) -> str:
+    return exp.to_identifier(name, quoted=True).sql(dialect="spark")
+
+
+def _is_aggregate(node: exp.Expr) -> bool:
+    if not isinstance(node, exp.Func):
+        return False
+    return isinstance(node, exp.AggFunc) or function_name(node) in AGGREGATES

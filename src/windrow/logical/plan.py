@@ -1,0 +1,106 @@
+"""The bound plan of a query, from the stream up: scan, enrich, select, aggregate, project.
+
+Every expression is Spark SQL over columns qualified by relation, so that two queries that mean the
+same have the same text; types are Spark's own, as Arrow types.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from windrow.cql.durations import format_duration
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.aggregates import Aggregate
+    from windrow.logical.relation import Stream
+    from windrow.slicing import Window
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Reads the columns in use of one stream."""
+
+    stream: Stream = field(compare=False)
+    columns: tuple[str, ...] = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"scan {self.stream.name}: {', '.join(self.columns)}"
+
+
+@dataclass(frozen=True)
+class Enrich:
+    """Joins each row with an unchanging table. `join` is the JOIN clause."""
+
+    table: str
+    join: str
+
+    def __str__(self) -> str:
+        return f"enrich: {self.join}"
+
+
+@dataclass(frozen=True)
+class Output:
+    """A result column: Spark SQL over the answer columns of the aggregation."""
+
+    name: str
+    expression: str
+    type: pa.DataType = field(compare=False)
+    answer: str | None = None
+    """The answer column that it is, where it is nothing more."""
+
+
+@dataclass(frozen=True)
+class AggregateQuery:
+    """One window aggregate over one stream."""
+
+    scan: Scan
+    enrichments: tuple[Enrich, ...]
+    where: str | None
+    window: Window
+    keys: tuple[str, ...]
+    key_types: tuple[pa.DataType, ...]
+    aggregates: tuple[Aggregate, ...]
+    outputs: tuple[Output, ...]
+    having: str | None
+    algorithm: str | None = None
+    """The final aggregator that a hint asks for."""
+
+    @property
+    def stream(self) -> Stream:
+        """The stream that the window slides over."""
+        return self.scan.stream
+
+    @property
+    def needs_projection(self) -> bool:
+        """Whether Spark must compute the SELECT list or HAVING from the answers."""
+        return self.having is not None or any(output.answer is None for output in self.outputs)
+
+    def steps(self) -> list[str]:
+        """The operators, from the answer down to the stream, for people."""
+        steps = []
+        if self.needs_projection:
+            steps.append("project " + ", ".join(f"{o.expression} AS {o.name}" for o in self.outputs))
+        if self.having:
+            steps.append(f"having {self.having}")
+        by = f" by {', '.join(self.keys)}" if self.keys else ""
+        what = ", ".join(map(str, self.aggregates)) or "the groups"
+        steps.append(f"aggregate {what}{by} over [{describe(self.window)}]")
+        if self.where:
+            steps.append(f"select {self.where}")
+        steps.extend(map(str, reversed(self.enrichments)))
+        steps.append(str(self.scan))
+        return steps
+
+
+def describe(window: Window) -> str:
+    """A window as CQL writes it.
+
+    >>> from windrow.slicing import Window
+    >>> describe(Window(3_600_000_000, 60_000_000))
+    'RANGE 1 hour SLIDE 1 minute'
+    """
+    offset = f" OFFSET {format_duration(window.offset)}" if window.offset else ""
+    return f"RANGE {format_duration(window.range)} SLIDE {format_duration(window.slide)}{offset}"

@@ -1,0 +1,74 @@
+"""SELECT clauses that are valid Spark SQL but have no meaning, or no implementation yet, over windows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.cql import span
+from windrow.errors import StatementError
+
+if TYPE_CHECKING:
+    from windrow.cql import Query
+
+CLAUSES = {
+    "distinct": "SELECT DISTINCT over a window is not supported yet",
+    "order": "ORDER BY has no meaning on a continuous result; sort when you read it",
+    "sort": "SORT BY has no meaning on a continuous result; sort when you read it",
+    "cluster": "CLUSTER BY has no meaning on a continuous result",
+    "distribute": "DISTRIBUTE BY has no meaning on a continuous result",
+    "limit": "LIMIT has no meaning on a continuous result; limit when you read it",
+    "offset": "OFFSET behind a SELECT has no meaning on a continuous result",
+    "qualify": "QUALIFY is not supported",
+    "laterals": "LATERAL VIEW is not supported yet",
+    "windows": "named windows (WINDOW …) are not supported; put [RANGE … SLIDE …] behind the stream",
+    "with_": "WITH is not supported yet",
+    "with": "WITH is not supported yet",
+    "pivots": "PIVOT is not supported",
+    "sample": "TABLESAMPLE is not supported",
+}
+
+NODES: dict[type[exp.Expr], str] = {
+    exp.Subquery: "sub-queries are not supported yet",
+    exp.Exists: "EXISTS is not supported yet",
+    exp.Window: "OVER is not supported on streams; put [RANGE … SLIDE …] behind the stream's name",
+    exp.Filter: "FILTER (WHERE …) is not supported yet; write CASE WHEN … THEN x END inside the aggregate",
+    exp.WithinGroup: "WITHIN GROUP is not supported yet",
+    exp.Star: "SELECT * has no meaning in an aggregate query; name the group columns and the aggregates",
+    exp.Lateral: "LATERAL is not supported yet",
+}
+
+UNSTABLE = {
+    "rand", "random", "randn", "randstr", "uniform", "uuid", "shuffle", "monotonically_increasing_id",
+    "spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length",
+    "current_timestamp", "now", "current_date", "curdate", "current_time", "localtimestamp", "localtime",
+    "current_user", "session_user", "user", "current_database", "current_schema", "current_catalog",
+}  # fmt: skip
+
+
+def refuse(query: Query) -> None:
+    """Raise a StatementError for the first clause or function that a window query cannot have."""
+    select = query.select
+    for clause, problem in CLAUSES.items():
+        value = select.args.get(clause)
+        if value:
+            first = value[0] if isinstance(value, list) else value
+            raise StatementError(problem, query.text, *span(first))
+    for node in select.walk():
+        for kind, problem in NODES.items():
+            if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
+                raise StatementError(problem, query.text, *span(node))
+        if isinstance(node, exp.Func) and function_name(node) in UNSTABLE:
+            raise StatementError(
+                f"{function_name(node)}() changes by itself, so a window's answer would not be repeatable",
+                query.text,
+                *span(node),
+            )
+
+
+def function_name(node: exp.Func) -> str:
+    """The name of a function as Spark knows it, in lower case."""
+    if isinstance(node, exp.Anonymous):
+        return node.name.lower()
+    return node.sql(dialect="spark").split("(")[0].strip().lower()

@@ -1,0 +1,38 @@
+"""The relations that statements name: streams and tables, with their columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class Stream:
+    """An unbounded relation whose rows carry an event time. Durations are microseconds."""
+
+    name: str
+    columns: Mapping[str, pa.DataType]
+    timestamp: str
+    delay: int = 0
+    skew: int | None = None
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type of the event time, which window boundaries share."""
+        return self.columns[self.timestamp]
+
+
+@dataclass(frozen=True)
+class Table:
+    """An ordinary relation, without time."""
+
+    name: str
+    columns: Mapping[str, pa.DataType]
+
+
+Relation = Stream | Table

@@ -1,0 +1,99 @@
+"""Names to columns: which relation a column of a SELECT belongs to, in Spark's rules.
+
+Names are case-insensitive; a bare name must belong to exactly one relation; `a.b` is a column of
+relation `a`, or field `b` of a struct column `a`. Resolved columns are rewritten to quoted, qualified
+ones, so that equal expressions have equal text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.cql import span
+from windrow.errors import StatementError, suggestion
+
+if TYPE_CHECKING:
+    from windrow.logical.relation import Relation
+
+
+@dataclass
+class Scope:
+    """The relations of one SELECT by alias, the stream first."""
+
+    text: str
+    relations: dict[str, Relation]
+    used: dict[str, set[str]] = field(default_factory=dict)
+    """Columns in use, by alias; filled while resolving."""
+
+    def resolve(self, expression: exp.Expr) -> exp.Expr:
+        """A copy of the expression with every column resolved."""
+        copy = expression.copy()
+        lambdas = {
+            variable.name.lower()
+            for node in copy.find_all(exp.Lambda)
+            for variable in node.expressions
+        }
+        for column in list(copy.find_all(exp.Column)):
+            if not column.table and column.name.lower() in lambdas:
+                continue
+            resolved = self._resolve_column(column)
+            if column is copy:
+                copy = resolved
+            else:
+                column.replace(resolved)
+        return copy
+
+    def knows(self, name: str) -> bool:
+        """Whether a bare name is a column of any relation."""
+        return bool(self._owners(name))
+
+    def _resolve_column(self, column: exp.Column) -> exp.Expr:
+        parts = [part.name for part in column.parts]
+        if len(parts) > 1:
+            alias = self._alias(parts[0])
+            if alias is not None:
+                return self._reference(column, alias, parts[1], parts[2:])
+            if not self._owners(parts[0]):
+                raise StatementError(
+                    f"unknown relation or column '{parts[0]}'", self.text, *span(column),
+                    suggestion(parts[0], [*self.relations, *self._all_columns()]),
+                )  # fmt: skip
+        owners = self._owners(parts[0])
+        if not owners:
+            known = ", ".join(self._all_columns())
+            hint = suggestion(parts[0], self._all_columns()) or f"the columns are {known}"
+            raise StatementError(f"unknown column '{parts[0]}'", self.text, *span(column), hint)
+        if len(owners) > 1:
+            raise StatementError(
+                f"column '{parts[0]}' is in {' and in '.join(owners)}", self.text, *span(column),
+                f"write {owners[0]}.{parts[0]} or {owners[1]}.{parts[0]}",
+            )  # fmt: skip
+        return self._reference(column, owners[0], parts[0], parts[1:])
+
+    def _reference(self, column: exp.Column, alias: str, name: str, fields: list[str]) -> exp.Expr:
+        columns = self.relations[alias].columns
+        spelled = next((known for known in columns if known.lower() == name.lower()), None)
+        if spelled is None:
+            hint = suggestion(name, columns) or f"its columns are {', '.join(columns)}"
+            raise StatementError(f"'{alias}' has no column '{name}'", self.text, *span(column), hint)
+        self.used.setdefault(alias, set()).add(spelled)
+        found: exp.Expr = exp.column(exp.to_identifier(spelled, quoted=True), exp.to_identifier(alias, quoted=True))
+        for inner in fields:
+            found = exp.Dot(this=found, expression=exp.to_identifier(inner, quoted=True))
+        return found
+
+    def _alias(self, name: str) -> str | None:
+        return next((alias for alias in self.relations if alias.lower() == name.lower()), None)
+
+    def _owners(self, name: str) -> list[str]:
+        return [
+            alias
+            for alias, relation in self.relations.items()
+            if any(column.lower() == name.lower() for column in relation.columns)
+        ]
+
+    def _all_columns(self) -> list[str]:
+        return list(dict.fromkeys(column for relation in self.relations.values() for column in relation.columns))

@@ -1,0 +1,66 @@
+"""The plan of a set of queries, as text: what each computes, what they share, how, and why."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.cql import format_duration
+from windrow.optimizer.passes import Bounds, share_passes
+from windrow.optimizer.physical import plan_window_aggregation
+from windrow.slicing import pairs, pairs_per_window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windrow.aggregates import Operation
+    from windrow.logical import AggregateQuery
+    from windrow.slicing import Cuts, Window
+
+
+def explain(queries: Mapping[str, AggregateQuery], *, sql: bool = False) -> str:
+    """One block a pass, with the queries that share it; `sql` adds the statement that Spark runs."""
+    if not queries:
+        return "no queries"
+    lines: list[str] = []
+    passes = share_passes(queries)
+    for number, shared in enumerate(passes, start=1):
+        stream = shared.query.stream
+        together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
+        lines.append(f"pass {number} of {len(passes)} over {stream.name} (in the JVM){together}")
+        lines.append(f"  cut rows {describe_cuts(shared.cuts)}")
+        by = f" by {', '.join(shared.query.keys)}" if shared.query.keys else ""
+        lines.append(f"  lift {', '.join(shared.expressions) or 'nothing'}{by}")
+        if sql:
+            lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
+        for name, query in shared.queries.items():
+            lines.append(f"  query {name}")
+            steps = query.steps()
+            lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
+            lines.append(f"    slices: {_describe_slices(query.window)}")
+            for operation, algorithm in plan_window_aggregation(query).algorithms.items():
+                why = "as the hint asks" if query.algorithm else _why(operation)
+                lines.append(f"    final: {algorithm.name} for {operation.name} ({why})")
+    return "\n".join(lines)
+
+
+def describe_cuts(cuts: Cuts) -> str:
+    """Where rows are cut, for people."""
+    teeth = [
+        f"every {format_duration(comb.period)}" + (f" + {format_duration(comb.phase)}" if comb.phase else "")
+        for comb in cuts.combs
+    ]
+    return " and ".join(teeth)
+
+
+def _describe_slices(window: Window) -> str:
+    kind = "panes" if window.range % window.slide == 0 else "pairs"
+    count = pairs_per_window(window)
+    return f"{kind}, {count} a window, cut {describe_cuts(pairs(window))}"
+
+
+def _why(operation: Operation) -> str:
+    if operation.algebra.invertible:
+        return "exactly invertible: 2 operations a slide"
+    if operation.algebra.nearly_invertible:
+        return "floats drift under subtraction: 3 operations a slide"
+    return "cannot be inverted: 3 operations a slide"

@@ -1,0 +1,80 @@
+"""Spark as the judge of expressions and types: it analyses statements over empty relations."""
+
+from __future__ import annotations
+
+import re
+from threading import RLock
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
+
+from windrow.errors import StatementError
+from windrow.logical import view_name
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+VIEWS = RLock()
+"""Held while temporary views have Windrow's names; analysis is immediate, so the names can be reused."""
+
+
+class SparkAnalyst:
+    """Answers the questions that binding has, from a Spark session."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        self._spark = spark
+        self._functions: frozenset[str] | None = None
+
+    def describe(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
+        """The schema of a SELECT; a StatementError carries Spark's reason, without its plan."""
+        frames = {
+            name: self._spark.createDataFrame([], from_arrow_schema(pa.schema(list(columns.items()))))
+            for name, columns in relations.items()
+        }
+        try:
+            return arrow_schema(select(self._spark, sql, frames).schema)
+        except PySparkException as error:
+            raise StatementError(reason(error)) from error
+
+    def functions(self) -> frozenset[str]:
+        """Every function that Spark knows, asked for once."""
+        if self._functions is None:
+            rows = self._spark.sql("SHOW FUNCTIONS").collect()
+            self._functions = frozenset(row[0].rpartition(".")[2].lower() for row in rows)
+        return self._functions
+
+
+def select(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> DataFrame:
+    """A SELECT over frames, known to it by their `view_name`s."""
+    with VIEWS:
+        views = {name: view_name(name).strip("`") for name in frames}
+        try:
+            for name, frame in frames.items():
+                frame.createOrReplaceTempView(f"`{views[name]}`")
+            return spark.sql(sql)
+        finally:
+            for view in views.values():
+                spark.catalog.dropTempView(view)
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """Spark's types as Arrow's; TIMESTAMP is UTC whatever the session's time zone."""
+    return pa.schema([pa.field(f.name, to_arrow_type(f.dataType, timezone="UTC")) for f in schema.fields])
+
+
+def reason(error: BaseException) -> str:
+    """What Spark complains about, in a line: without error class, plan and stack.
+
+    >>> reason(ValueError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n== SQL ==\\nSELECT"))
+    'Division by zero.'
+    """
+    text = str(error)
+    if "[" in text and "Exception: [" in text:
+        text = text[text.index("Exception: [") + len("Exception: ") :]
+    text = re.split(r"; line \d+ pos|SQLSTATE|\n\tat |\n==|;\n", text)[0]
+    return re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text.strip()).replace("_windrow_", "").strip()

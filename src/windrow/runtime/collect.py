@@ -1,0 +1,75 @@
+"""The JVM half of an epoch: one pass over a batch, partials collected as Arrow, and a tally of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+
+from windrow.errors import QueryFailed
+from windrow.operators.window_aggregate import SLICE
+from windrow.optimizer.passes import LATEST, ROWS, tally_sql
+from windrow.runtime.analysis import reason, select
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pyspark.sql import DataFrame
+
+    from windrow.logical import Stream
+    from windrow.optimizer import Bounds, Pass
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What a batch held: its latest instant (None: no usable one), and how many rows of each fate."""
+
+    latest: int | None
+    rows: int
+    late: int
+    dead: int
+
+
+def collect(
+    shared: Pass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
+) -> tuple[pa.Table, Tally | None]:
+    """The partials of a pass and, from a pass that sees every row, the tally of the batch."""
+    frames = {shared.query.stream.name: batch} | {e.table: tables[e.table] for e in shared.query.enrichments}
+    try:
+        collected = select(batch.sparkSession, shared.sql(bounds), frames).toArrow()
+    except PySparkException as error:
+        names = ", ".join(shared.queries)
+        raise QueryFailed(f"{names}: {reason(error)}") from error
+    collected = _with_types(collected.rename_columns(shared.columns), shared)
+    if not shared.sees_every_row:
+        return collected, None
+    bad = pc.is_null(collected[SLICE])
+    tally = Tally(
+        latest=pc.max(collected[LATEST]).as_py(),
+        rows=pc.sum(collected[ROWS]).as_py() or 0,
+        late=0,
+        dead=0,
+    )
+    collected = collected.drop_columns([LATEST, ROWS])
+    if pc.any(bad).as_py():
+        # Rare, so worth a look of its own at the rows: which of them are late, which dead?
+        return collected.filter(pc.invert(bad)), tally_batch(shared.query.stream, batch, bounds)
+    return collected, tally
+
+
+def tally_batch(stream: Stream, batch: DataFrame, bounds: Bounds) -> Tally:
+    """Count the rows of a batch in a pass of its own."""
+    (row,) = select(batch.sparkSession, tally_sql(stream, bounds), {stream.name: batch}).collect()
+    return Tally(row[LATEST], row[ROWS], row["_late"], row["_dead"])
+
+
+def _with_types(collected: pa.Table, shared: Pass) -> pa.Table:
+    """Key columns of the types that were planned: Spark's Arrow carries the session's time zone."""
+    for name, of_type in zip(shared.query.keys, shared.query.key_types, strict=True):
+        place = collected.schema.get_field_index(name)
+        if collected.schema.field(place).type != of_type:
+            collected = collected.set_column(place, name, collected.column(place).cast(of_type))
+    return collected

@@ -1,0 +1,40 @@
+"""The SELECT list and HAVING over answers: a renaming where that is all, Spark where it computes.
+
+Spark evaluates what it would evaluate in its own query, so that ROUND, CASE and the rest mean what
+they mean there.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+
+from windrow.errors import QueryFailed
+from windrow.logical import ANSWERS, view_name
+from windrow.runtime.analysis import reason, select
+from windrow.runtime.results import result_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from windrow.logical import AggregateQuery
+
+TIMES = ("window_start", "window_end")
+
+
+def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa.Table:
+    """The result rows of a query, from its answers."""
+    schema = result_schema(query)
+    if not query.needs_projection:
+        columns = [answers[name] for name in TIMES] + [answers[o.answer] for o in query.outputs]
+        return pa.table(columns, names=schema.names).cast(schema)
+    items = ", ".join([*TIMES, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs))])
+    having = f" WHERE {query.having}" if query.having else ""
+    sql = f"SELECT {items} FROM {view_name(ANSWERS)}{having}"
+    try:
+        frame = spark.createDataFrame(answers)
+        return select(spark, sql, {ANSWERS: frame}).toArrow().rename_columns(schema.names).cast(schema)
+    except PySparkException as error:
+        raise QueryFailed(reason(error)) from error

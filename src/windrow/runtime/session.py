@@ -1,0 +1,44 @@
+"""The Spark session: a local one with settings that suit micro-batches, or the caller's as it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from pyspark.sql import SparkSession
+
+from windrow.errors import WindrowError
+
+ARROW_ROWS = 1 << 20
+
+
+def local_session(app: str = "windrow") -> SparkSession:
+    """The running session, or a new local one on all cores."""
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return checked(active)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    cores = os.cpu_count() or 1
+    spark = (
+        SparkSession.builder.master(f"local[{cores}]")
+        .appName(app)
+        .config("spark.sql.shuffle.partitions", cores)
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.memory", os.environ.get("WINDROW_DRIVER_MEMORY", "4g"))
+        .config("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_ROWS)
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.log.level", "ERROR")
+        .getOrCreate()
+    )
+    return checked(spark)
+
+
+def checked(spark: SparkSession) -> SparkSession:
+    """The session, unless it is one that Windrow cannot run on."""
+    if not hasattr(spark, "_jsparkSession"):
+        raise WindrowError(
+            "Spark Connect sessions are not supported: foreachBatch would run on the server, away from the "
+            "window state; use a classic session (SparkSession.builder.master(…) without a remote)"
+        )
+    return spark

@@ -1,0 +1,19 @@
+"""Where to cut a stream so that every window is a whole number of slices."""
+
+from windrow.slicing.cuts import Comb, Cuts
+from windrow.slicing.granules import cuts_for_pass, granules
+from windrow.slicing.pairs import pairs, pairs_per_window
+from windrow.slicing.panes import panes, panes_per_window
+from windrow.slicing.window import Window
+
+__all__ = [
+    "Comb",
+    "Cuts",
+    "Window",
+    "cuts_for_pass",
+    "granules",
+    "pairs",
+    "pairs_per_window",
+    "panes",
+    "panes_per_window",
+]

@@ -1,0 +1,105 @@
+"""Windows: what they say, and that they stay on their tables whatever sqlglot does to the tree."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlglot import exp
+from sqlglot.optimizer.optimizer import optimize
+from sqlglot.optimizer.qualify import qualify
+
+from windrow.cql import Query, TimeWindow, format_duration, parse, span, window_of
+from windrow.cql.durations import DAY, HOUR, LONGEST, MILLISECOND, MINUTE, SECOND
+
+
+def select(text: str) -> exp.Select:
+    (query,) = parse(text)
+    assert isinstance(query, Query)
+    return query.select
+
+
+def windows(tree: exp.Expr) -> dict[str, tuple[int, int, int] | None]:
+    """The window of every table, by the table's name."""
+    found: dict[str, tuple[int, int, int] | None] = {}
+    for table in tree.find_all(exp.Table):
+        window = window_of(table)
+        found[table.name] = (window.range, window.slide, window.offset) if window is not None else None
+    return found
+
+
+@pytest.mark.parametrize(
+    ("written", "window"),
+    [
+        ("[RANGE 6 HOURS SLIDE 5 MINUTES]", (6 * HOUR, 5 * MINUTE, 0)),
+        ("[range 6 hours slide 5 minutes]", (6 * HOUR, 5 * MINUTE, 0)),
+        ("[RANGE 1 DAY SLIDE 1 HOUR OFFSET 15 MINUTES]", (DAY, HOUR, 15 * MINUTE)),
+        ("[RANGE 1 DAY SLIDE 1 HOUR OFFSET 0 SECONDS]", (DAY, HOUR, 0)),
+        ("[RANGE 1 DAY SLIDE 1 HOUR OFFSET 3 HOURS]", (DAY, HOUR, 3 * HOUR)),
+        ("[SLIDE 1 HOUR RANGE 1 DAY]", (DAY, HOUR, 0)),
+        ("[RANGE 1 MIN SLIDE 1 HOUR]", (MINUTE, HOUR, 0)),
+        ("[RANGE 1.5 SECONDS SLIDE 250 MS]", (1500 * MILLISECOND, 250 * MILLISECOND, 0)),
+        ("[RANGE 1.5S SLIDE 250MS]", (1500 * MILLISECOND, 250 * MILLISECOND, 0)),
+        ("[RANGE 1 HOUR 30 MINUTES SLIDE 1 S]", (90 * MINUTE, SECOND, 0)),
+        ("[\n RANGE 6 /* h */ HOURS -- and\n SLIDE 5 MINUTES ]", (6 * HOUR, 5 * MINUTE, 0)),
+    ],
+)
+def test_a_window_is_microseconds(written: str, window: tuple[int, int, int]) -> None:
+    tree = select(f"SELECT a FROM flights {written} AS f JOIN airlines ON f.x = airlines.x")
+    assert windows(tree) == {"flights": window, "airlines": None}
+
+
+def test_the_place_of_a_window() -> None:
+    text = "SELECT 1; SELECT a FROM f [RANGE 1 H SLIDE 1 H] g"
+    query = parse(text)[1]
+    assert isinstance(query, Query)
+    window = query.select.find(TimeWindow)
+    assert window is not None
+    start, end = span(window)
+    assert text[start:end] == "[RANGE 1 H SLIDE 1 H]"
+    assert str(window) == "[RANGE 1 HOUR SLIDE 1 HOUR]"
+
+
+JOINED = """
+    SELECT f.a, COUNT(*) AS n
+    FROM flights [RANGE 6 HOURS SLIDE 5 MINUTES OFFSET 1 MINUTE] AS f
+    JOIN (SELECT b FROM weather [RANGE 1 HOUR SLIDE 5 MINUTES]) AS w ON f.a = w.b
+    WHERE f.a > 1 GROUP BY f.a"""
+JOINED_WINDOWS = {"flights": (6 * HOUR, 5 * MINUTE, MINUTE), "weather": (HOUR, 5 * MINUTE, 0)}
+
+
+def test_windows_survive_copies_and_rewrites() -> None:
+    tree = select(JOINED)
+    assert windows(tree) == JOINED_WINDOWS
+    assert windows(tree.copy()) == JOINED_WINDOWS
+    assert windows(copy.deepcopy(tree)) == JOINED_WINDOWS
+    assert windows(pickle.loads(pickle.dumps(tree))) == JOINED_WINDOWS
+    renamed = tree.transform(
+        lambda node: exp.column("c", node.table) if isinstance(node, exp.Column) else node
+    )
+    assert windows(renamed) == JOINED_WINDOWS
+    schema: dict[str, object] = {"flights": {"a": "int"}, "weather": {"b": "int"}}
+    assert windows(qualify(tree.copy(), schema=schema, dialect="spark")) == JOINED_WINDOWS
+    assert windows(optimize(tree.copy(), schema=schema, dialect="spark")) == JOINED_WINDOWS
+
+
+def test_trees_that_differ_in_a_window_differ() -> None:
+    one, other = (select(f"SELECT a FROM f [RANGE {n} HOURS SLIDE 1 HOUR]") for n in (1, 2))
+    assert one != other
+    assert one == select("select a from f [RANGE 60 MINUTES SLIDE 60 MINUTES]")
+
+
+@given(st.integers(1, LONGEST), st.integers(1, LONGEST), st.integers(0, LONGEST))
+def test_any_window_is_read_and_kept(range_: int, slide: int, offset: int) -> None:
+    clauses = (
+        f"RANGE {format_duration(range_)} SLIDE {format_duration(slide)} OFFSET {format_duration(offset)}"
+    )
+    tree = select(f"SELECT a FROM f [{clauses}] AS g")
+    expected = {"f": (range_, slide, offset)}
+    assert windows(tree) == windows(tree.copy()) == windows(tree.transform(lambda node: node)) == expected
+    window = tree.find(TimeWindow)
+    assert windows(select(f"SELECT a FROM f {window}")) == expected
+    assert tree.sql(dialect="spark") == "SELECT a FROM f AS g"
