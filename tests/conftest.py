@@ -2,9 +2,38 @@
 
 from __future__ import annotations
 
-from hypothesis import HealthCheck, settings
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
 settings.register_profile(
-    "windrow", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    "windrow",
+    deadline=None,
+    max_examples=60,
+    derandomize=False,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+# An example that runs Spark takes a second; shrinking one would take hundreds of them.
+settings.register_profile(
+    "spark",
+    settings.get_profile("windrow"),
+    max_examples=12,
+    phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 settings.load_profile("windrow")
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    """The one session; Engine() picks it up too."""
+    from windrow.runtime.session import local_session
+
+    session = local_session("windrow-tests")
+    yield session
+    session.stop()

@@ -84,4 +84,4 @@ class Aggregate(ABC):
         """The answers, one a window, from the concatenated record columns of `partials`."""
 
     def __str__(self) -> str:
-        return f"{self.function.upper()}({self.argument})"
+        return f"{self.function.upper()}({self.argument})".replace("`", "")

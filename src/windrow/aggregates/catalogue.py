@@ -39,7 +39,7 @@ def aggregate(function: str, argument: str, argument_type: pa.DataType, result_t
     if name in ("min", "max"):
         if not (is_ranked(argument_type) or is_sortable_integer(argument_type) or pat.is_floating(argument_type)):
             raise PlanError(
-                f"{name.upper()}({argument}): values of type {argument_type} cannot be compared over windows"
+                f"{_call(name, argument)}: values of type {argument_type} cannot be compared over windows"
             )
         return Extreme(name, argument, argument_type, result_type)
     if name == "sum":
@@ -63,4 +63,8 @@ def _sum_partial(name: str, argument: str, argument_type: pa.DataType) -> Partia
     if pat.is_floating(argument_type) or pat.is_string(argument_type):
         # The cast is a no-op on doubles and makes the others add up as Spark's SUM and AVG do.
         return FloatSumPartial(f"CAST({argument} AS DOUBLE)")
-    raise PlanError(f"{name.upper()}({argument}): cannot add values of type {argument_type}")
+    raise PlanError(f"{_call(name, argument)}: cannot add values of type {argument_type}")
+
+
+def _call(name: str, argument: str) -> str:
+    return f"{name.upper()}({argument})".replace("`", "")

@@ -20,7 +20,7 @@ import pyarrow.types as pat
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from windrow.api.live import Live
+from windrow.api.live import Live, failure
 from windrow.cql import CreateStream, CreateTable, Query, parse, parse_duration
 from windrow.errors import SourceError, StatementError, WindrowError, suggestion
 from windrow.logical import Stream, Table, bind
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from windrow.logical import Relation
-    from windrow.runtime.epoch import EpochReport
+    from windrow.runtime.epoch import EpochReport as EpochReport
     from windrow.runtime.home import Progress
 
     Source = DataFrame | FileSource
@@ -61,9 +61,11 @@ class Engine:
         self._relations: dict[str, Relation] = {}
         self._sources: dict[str, Source] = {}
         self._queries: dict[str, RunningQuery] = {}
+        self._unnamed: list[str] = []
         self._runners: dict[str, StreamRunner] = {}
         self._epoch = self._home.last_epoch()
         self._counting = Lock()
+        self._failures: dict[str, Exception] = {}
         self.on_epoch: Callable[[EpochReport], None] | None = None
         """Called after every epoch, for progress displays."""
 
@@ -128,20 +130,26 @@ class Engine:
         A bare SELECT gets a name of its own (query_1, query_2, …). Nothing is kept if one of them fails.
         """
         before = dict(self._relations), dict(self._sources), dict(self._queries)
-        names = []
+        remembered = {query.id for query in self._home.queries()}
+        names: list[str] = []
+        unnamed: list[str] = []
         try:
             for statement in parse(statements):
                 if isinstance(statement, Query):
                     name = statement.name or self._free_name()
                     self._add_query(name, statement, None)
                     names.append(name)
+                    if statement.name is None:
+                        unnamed.append(name)
                 else:
                     self._declare(statement)
         except WindrowError:
             for added in self._queries.keys() - before[2].keys():
-                self._home.drop_query(self._queries[added].stored)
+                if self._queries[added].stored.id not in remembered:
+                    self._home.drop_query(self._queries[added].stored)
             self._relations, self._sources, self._queries = before
             raise
+        self._unnamed += unnamed
         return names
 
     def drop(self, name: str) -> None:
@@ -149,6 +157,11 @@ class Engine:
         query = self._running(name)
         self._home.drop_query(query.stored)
         del self._queries[query.stored.name]
+        self._unnamed = self.unnamed_queries
+
+    def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
+        """Let `sink(epoch, answers)` also get the answers of a registered query, at least once each."""
+        self._running(name).sink = sink
 
     # what it says
 
@@ -170,6 +183,11 @@ class Engine:
         """The names of the registered queries."""
         return list(self._queries)
 
+    @property
+    def unnamed_queries(self) -> list[str]:
+        """The names of those that came as a bare SELECT."""
+        return [name for name in self._unnamed if name in self._queries]
+
     # running
 
     def run(self, *, seal: bool = True) -> None:
@@ -189,8 +207,8 @@ class Engine:
                     queries = self._queries_of(name)
                     self._report(runner.run_frame(frame, queries, self._tables(), seal=seal))
                     continue
-                writer = self._writer(name, live=False).trigger(availableNow=True)
-                _await(writer.start())
+                query = self._writer(name, live=False).trigger(availableNow=True).start()
+                await_stream(query, lambda name=name: self._failures.pop(name, None))
                 if seal:
                     self._report(runner.seal(self._queries_of(name)))
 
@@ -212,7 +230,7 @@ class Engine:
         except BaseException:
             held.close()
             raise
-        return Live(started, held)
+        return Live(started, held, lambda: next(iter(self._failures.values()), None))
 
     def _writer(self, name: str, *, live: bool) -> Any:
         source = self._sources[name]
@@ -222,7 +240,11 @@ class Engine:
         tables = self._tables()
 
         def process(batch: DataFrame, batch_id: int) -> None:
-            self._report(runner.run_batch(batch, batch_id, self._queries_of(name), tables, live=live))
+            try:
+                self._report(runner.run_batch(batch, batch_id, self._queries_of(name), tables, live=live))
+            except Exception as error:
+                self._failures[name] = error  # Spark would hand it on as text
+                raise
 
         return (
             frame.select(*self._columns_in_use(name))
@@ -398,16 +420,3 @@ class _TimestampError(WindrowError):
     def __init__(self, problem: str, hint: str) -> None:
         self.hint = hint
         super().__init__(f"{problem}\n{hint}")
-
-
-def _await(query: Any) -> None:
-    """Wait for a bounded streaming query; its failure becomes ours."""
-    try:
-        query.awaitTermination()
-    except PySparkException as error:
-        raise failure(error) from error
-
-
-def failure(error: PySparkException) -> WindrowError:
-    """What went wrong in a stream, without Spark's wrapping."""
-    return WindrowError(f"the stream stopped: {reason(error)}")

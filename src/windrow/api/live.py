@@ -4,16 +4,23 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from pyspark.errors import PySparkException
+
+from windrow.errors import WindrowError
+from windrow.runtime.analysis import reason
+
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import ExitStack
 
 
 class Live:
     """Streams that are being processed; stop it, or use it as a context manager."""
 
-    def __init__(self, queries: list[Any], held: ExitStack) -> None:
+    def __init__(self, queries: list[Any], held: ExitStack, failure: Callable[[], Exception | None]) -> None:
         self._queries = queries
         self._held = held
+        self._failure = failure
 
     def __enter__(self) -> Self:
         return self
@@ -29,15 +36,32 @@ class Live:
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
         for query in self._queries:
-            query.processAllAvailable()
+            with_our_errors(query.processAllAvailable, self._failure)
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until a stream stops, or for some time; raises what stopped it."""
         for query in self._queries:
-            query.awaitTermination(seconds) if seconds is not None else query.awaitTermination()
+            await_stream(query, self._failure, seconds)
 
     def stop(self) -> None:
         """Stop after the batches that are under way; a later start goes on from there."""
         for query in self._queries:
             query.stop()
         self._held.close()
+
+
+def await_stream(query: Any, failure: Callable[[], Exception | None], seconds: float | None = None) -> None:
+    """Wait for a streaming query to end."""
+    with_our_errors(lambda: query.awaitTermination(seconds) if seconds else query.awaitTermination(), failure)
+
+
+def with_our_errors(wait: Callable[[], Any], failure: Callable[[], Exception | None]) -> None:
+    """Wait; what stopped the stream is raised as it was, where it was ours, instead of Spark's report of it."""
+    try:
+        wait()
+    except PySparkException as error:
+        ours = failure()
+        if isinstance(ours, WindrowError):
+            raise ours from error
+        detail = f"{type(ours).__name__}: {ours}" if ours is not None else reason(error)
+        raise WindrowError(f"the stream stopped: {detail}") from (ours or error)

@@ -149,10 +149,8 @@ class _Binder:
         if window is not None:
             raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
         if join.side.upper() in ("RIGHT", "FULL") or join.kind.upper() in ("SEMI", "ANTI"):
-            raise self._fail(
-                f"{join.side or join.kind} joins are not supported yet".upper().capitalize(), join.this,
-                "use JOIN or LEFT JOIN", name=True,
-            )  # fmt: skip
+            kind = (join.side or join.kind).upper()
+            raise self._fail(f"{kind} JOIN is not supported yet", join.this, "use JOIN or LEFT JOIN", name=True)
         if join.method:
             raise self._fail(f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True)
         self._add(join.this, relation)
@@ -200,7 +198,7 @@ class _Binder:
 
     def _check_functions(self) -> None:
         for node in self.select.find_all(exp.Anonymous):
-            if node.name.lower() not in self.spark.functions():
+            if node.find_ancestor(exp.Hint) is None and node.name.lower() not in self.spark.functions():
                 hint = suggestion(node.name, self.spark.functions())
                 raise self._fail(f"unknown function '{node.name}'", node, hint, name=True)
 
@@ -225,6 +223,8 @@ class _Binder:
                 raise self._fail(f"GROUP BY {extra.replace('_', ' ').upper()} is not supported yet", group)
         keys = []
         for node in group.expressions:
+            if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise self._fail(f"GROUP BY {type(node).__name__.upper()} is not supported yet", node)
             expression = self._group_expression(node)
             call = next((inner for inner in expression.find_all(exp.Func) if _is_aggregate(inner)), None)
             if call is not None:
@@ -240,7 +240,7 @@ class _Binder:
         if isinstance(node, exp.Literal) and node.is_int:
             place = int(node.name)
             if not 1 <= place <= len(items):
-                raise self._fail(f"GROUP BY {place}: the SELECT list has {len(items)} items", node)
+                raise self._fail(f"GROUP BY {place}: the SELECT list has no item {place}", node)
             return _unaliased(items[place - 1])
         if isinstance(node, exp.Column) and not node.table and not self.scope.knows(node.name):
             for item in items:

@@ -6,6 +6,7 @@ same have the same text; types are Spark's own, as Arrow types.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -82,17 +83,28 @@ class AggregateQuery:
         """The operators, from the answer down to the stream, for people."""
         steps = []
         if self.needs_projection:
-            steps.append("project " + ", ".join(f"{o.expression} AS {o.name}" for o in self.outputs))
+            outputs = (f"{self.readable(o.expression)} AS {o.name}" for o in self.outputs)
+            steps.append(f"project {', '.join(outputs)}")
         if self.having:
-            steps.append(f"having {self.having}")
-        by = f" by {', '.join(self.keys)}" if self.keys else ""
-        what = ", ".join(map(str, self.aggregates)) or "the groups"
+            steps.append(f"having {self.readable(self.having)}")
+        by = f" by {', '.join(map(self.readable, self.keys))}" if self.keys else ""
+        what = ", ".join(self.readable(str(aggregate)) for aggregate in self.aggregates) or "the groups"
         steps.append(f"aggregate {what}{by} over [{describe(self.window)}]")
         if self.where:
-            steps.append(f"select {self.where}")
-        steps.extend(map(str, reversed(self.enrichments)))
+            steps.append(f"select {self.readable(self.where)}")
+        steps.extend(self.readable(str(enrichment)) for enrichment in reversed(self.enrichments))
         steps.append(str(self.scan))
         return steps
+
+    def readable(self, sql: str) -> str:
+        """An expression as a person would write it: answer columns as what they are, nothing quoted."""
+
+        def spell(match: re.Match[str]) -> str:
+            place = int(match[2])
+            return str(self.keys[place] if match[1] == "key" else self.aggregates[place])
+
+        sql = re.sub(r"`_(key|aggregate)(\d+)`", spell, sql).replace("`", "").replace("_windrow_", "")
+        return sql if self.enrichments else sql.replace(f"{self.stream.name}.", "")
 
 
 def describe(window: Window) -> str:

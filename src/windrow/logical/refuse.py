@@ -54,7 +54,10 @@ def refuse(query: Query) -> None:
         value = select.args.get(clause)
         if value:
             first = value[0] if isinstance(value, list) else value
-            raise StatementError(problem, query.text, *span(first))
+            place = span(first)
+            if place == (0, 0):  # DISTINCT has no place of its own
+                place = span(select.selects[0])
+            raise StatementError(problem, query.text, *place)
     for node in select.walk():
         for kind, problem in NODES.items():
             if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
@@ -68,7 +71,15 @@ def refuse(query: Query) -> None:
 
 
 def function_name(node: exp.Func) -> str:
-    """The name of a function as Spark knows it, in lower case."""
+    """The name of a function as Spark knows it, in lower case.
+
+    >>> from sqlglot import parse_one
+    >>> function_name(parse_one("stddev(x)", dialect="spark")), function_name(parse_one("MAX(x) > 1 AND y"))
+    ('stddev', 'and')
+    """
     if isinstance(node, exp.Anonymous):
         return node.name.lower()
+    if isinstance(node, exp.Binary) and not isinstance(node, exp.AggFunc):
+        # sqlglot counts AND, OR and RLIKE as functions; their text begins with that of an operand.
+        return node.key
     return node.sql(dialect="spark").split("(")[0].strip().lower()

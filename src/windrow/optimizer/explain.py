@@ -28,8 +28,9 @@ def explain(queries: Mapping[str, AggregateQuery], *, sql: bool = False) -> str:
         together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
         lines.append(f"pass {number} of {len(passes)} over {stream.name} (in the JVM){together}")
         lines.append(f"  cut rows {describe_cuts(shared.cuts)}")
-        by = f" by {', '.join(shared.query.keys)}" if shared.query.keys else ""
-        lines.append(f"  lift {', '.join(shared.expressions) or 'nothing'}{by}")
+        readable = shared.query.readable
+        by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
+        lines.append(f"  lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}")
         if sql:
             lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
         for name, query in shared.queries.items():

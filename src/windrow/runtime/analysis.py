@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 import re
+from contextlib import contextmanager
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -14,7 +16,7 @@ from windrow.errors import StatementError
 from windrow.logical import view_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
@@ -37,7 +39,8 @@ class SparkAnalyst:
             for name, columns in relations.items()
         }
         try:
-            return arrow_schema(select(self._spark, sql, frames).schema)
+            with quiet():
+                return arrow_schema(select(self._spark, sql, frames).schema)
         except PySparkException as error:
             raise StatementError(reason(error)) from error
 
@@ -55,11 +58,34 @@ def select(spark: SparkSession, sql: str, frames: Mapping[str, DataFrame]) -> Da
         views = {name: view_name(name).strip("`") for name in frames}
         try:
             for name, frame in frames.items():
-                frame.createOrReplaceTempView(f"`{views[name]}`")
+                _in_session(spark, frame, views[name]).createOrReplaceTempView(f"`{views[name]}`")
             return spark.sql(sql)
         finally:
             for view in views.values():
                 spark.catalog.dropTempView(view)
+
+
+def _in_session(spark: SparkSession, frame: DataFrame, name: str) -> DataFrame:
+    """The frame as one of this session: a stream's batches live in a clone of the session that tables
+    are read in, and only a global view is seen by both."""
+    if frame.sparkSession._jsparkSession.equals(spark._jsparkSession):
+        return frame
+    frame.createOrReplaceGlobalTempView(f"`{name}`")
+    try:
+        return spark.table(f"global_temp.`{name}`")
+    finally:
+        spark.catalog.dropGlobalTempView(name)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep PySpark from logging an error that becomes one of ours: it prints a page of JSON."""
+    logger = logging.getLogger("SQLQueryContextLogger")
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -74,6 +100,13 @@ def reason(error: BaseException) -> str:
     'Division by zero.'
     """
     text = str(error)
+    cause = getattr(error, "_cause", None)
+    if "[FAILED_READ_FILE" in text and cause is not None:
+        return f"{_brief(text)} {reason(cause)}"  # where; the cause says what
+    return _brief(text)
+
+
+def _brief(text: str) -> str:
     if "[" in text and "Exception: [" in text:
         text = text[text.index("Exception: [") + len("Exception: ") :]
     text = re.split(r"; line \d+ pos|SQLSTATE|\n\tat |\n==|;\n", text)[0]

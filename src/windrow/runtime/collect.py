@@ -12,14 +12,14 @@ from pyspark.errors import PySparkException
 from windrow.errors import QueryFailed
 from windrow.operators.window_aggregate import SLICE
 from windrow.optimizer.passes import LATEST, ROWS, tally_sql
-from windrow.runtime.analysis import reason, select
+from windrow.runtime.analysis import quiet, reason, select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from pyspark.sql import DataFrame
 
-    from windrow.logical import Stream
+    from windrow.logical import AggregateQuery, Stream
     from windrow.optimizer import Bounds, Pass
 
 
@@ -39,11 +39,12 @@ def collect(
     """The partials of a pass and, from a pass that sees every row, the tally of the batch."""
     frames = {shared.query.stream.name: batch} | {e.table: tables[e.table] for e in shared.query.enrichments}
     try:
-        collected = select(batch.sparkSession, shared.sql(bounds), frames).toArrow()
+        with quiet():
+            collected = select(batch.sparkSession, shared.sql(bounds), frames).toArrow()
     except PySparkException as error:
         names = ", ".join(shared.queries)
         raise QueryFailed(f"{names}: {reason(error)}") from error
-    collected = _with_types(collected.rename_columns(shared.columns), shared)
+    collected = with_key_types(collected.rename_columns(shared.columns), shared.query)
     if not shared.sees_every_row:
         return collected, None
     bad = pc.is_null(collected[SLICE])
@@ -66,9 +67,9 @@ def tally_batch(stream: Stream, batch: DataFrame, bounds: Bounds) -> Tally:
     return Tally(row[LATEST], row[ROWS], row["_late"], row["_dead"])
 
 
-def _with_types(collected: pa.Table, shared: Pass) -> pa.Table:
+def with_key_types(collected: pa.Table, query: AggregateQuery) -> pa.Table:
     """Key columns of the types that were planned: Spark's Arrow carries the session's time zone."""
-    for name, of_type in zip(shared.query.keys, shared.query.key_types, strict=True):
+    for name, of_type in zip(query.keys, query.key_types, strict=True):
         place = collected.schema.get_field_index(name)
         if collected.schema.field(place).type != of_type:
             collected = collected.set_column(place, name, collected.column(place).cast(of_type))

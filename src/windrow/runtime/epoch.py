@@ -98,11 +98,11 @@ class StreamRunner:
         # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
         skew = self.stream.skew if self.stream.skew is not None else (86_400_000_000 if live else None)
         ahead = None if skew is None else int(clock * 1e6) + skew
-        bounds = Bounds(self.progress.watermark, ahead)
+        bounds = Bounds(END_OF_TIME if self.progress.sealed else self.progress.watermark, ahead)
         running = [query for query in queries if not query.stored.sealed]
         partials, tally = self._collect(batch, bounds, running, tables)
         watermark = self.progress.watermark
-        if tally.latest is not None:
+        if tally.latest is not None and not self.progress.sealed:
             reached = tally.latest - self.stream.delay
             watermark = reached if watermark is None else max(watermark, reached)
         progress = replace(

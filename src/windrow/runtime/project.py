@@ -13,7 +13,7 @@ from pyspark.errors import PySparkException
 
 from windrow.errors import QueryFailed
 from windrow.logical import ANSWERS, view_name
-from windrow.runtime.analysis import reason, select
+from windrow.runtime.analysis import quiet, reason, select
 from windrow.runtime.results import result_schema
 
 if TYPE_CHECKING:
@@ -34,7 +34,8 @@ def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa
     having = f" WHERE {query.having}" if query.having else ""
     sql = f"SELECT {items} FROM {view_name(ANSWERS)}{having}"
     try:
-        frame = spark.createDataFrame(answers)
-        return select(spark, sql, {ANSWERS: frame}).toArrow().rename_columns(schema.names).cast(schema)
+        with quiet():
+            frame = select(spark, sql, {ANSWERS: spark.createDataFrame(answers)})
+            return frame.toArrow().rename_columns(schema.names).cast(schema)
     except PySparkException as error:
         raise QueryFailed(reason(error)) from error

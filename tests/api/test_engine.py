@@ -1,0 +1,313 @@
+"""The engine's promises beside the answers: streams of files, restarts, seals, drops, homes, errors."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+import windrow
+from tests.oracle import assert_same_answers, native, weights
+from windrow.slicing import Window
+
+SECOND = 1_000_000
+SQL = "SELECT k, SUM(v) AS total, MAX(v) AS most, COUNT(*) AS n FROM events [RANGE 30 SECONDS SLIDE 7 SECONDS] GROUP BY k"
+AGGS = {"total": "SUM(v)", "most": "MAX(v)", "n": "COUNT(*)"}
+WINDOW = Window(30 * SECOND, 7 * SECOND)
+
+
+def events(spark, first, last):
+    """One row every 100 ms from second `first` to `last`, five keys."""
+    return spark.range(first * 10, last * 10).selectExpr(
+        "timestamp_millis(id * 100) AS ts", "id % 5 AS k", "sin(id) AS v", "'unused' AS x"
+    )
+
+
+class Files:
+    """A directory that receives Parquet files, each newer than the one before."""
+
+    def __init__(self, spark, path):
+        self.spark, self.path, self.count = spark, path, 0
+        path.mkdir()
+
+    def add(self, first, last):
+        staging = self.path.parent / f"staging-{self.count}"
+        events(self.spark, first, last).coalesce(1).write.parquet(str(staging))
+        (part,) = staging.glob("part-*.parquet")
+        self.count += 1
+        os.utime(part, (1_600_000_000 + self.count, 1_600_000_000 + self.count))
+        part.rename(self.path / f"{self.count:03d}.parquet")
+
+
+@pytest.fixture
+def files(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 40)
+    files.add(40, 90)
+    return files
+
+
+def engine_on(files, home, sql=SQL, **options):
+    engine = windrow.Engine(home, spark=files.spark)
+    engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"}, **options)
+    engine.query("q", sql)
+    return engine
+
+
+def assert_answers(engine, df):
+    expected = native(df, WINDOW, ["k"], AGGS | weights("v"))
+    assert_same_answers(engine.results("q"), expected, ["k"], {"total": "_abs_v"})
+
+
+def test_a_stream_of_files_gives_the_batch_answer(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    seen = []
+    engine.on_epoch = seen.append
+    engine.run()
+    assert_answers(engine, events(spark, 0, 90))
+    assert [report.rows for report in seen] == [400, 500, 0]
+    assert seen[0].watermark == 39_900_000
+    assert seen[1].latest["q"]["n"].to_pylist() == [60] * 5
+
+
+def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):
+    """Every run in a new engine, one of them without news, then the seal."""
+    home = tmp_path / "home"
+    engine_on(files, home).run(seal=False)
+    engine_on(files, home).run(seal=False)
+    files.add(90, 100)
+    engine = engine_on(files, home)
+    engine.run(seal=False)
+    unsealed = engine.results("q").count()
+    files.add(100, 101)
+    engine = engine_on(files, home)
+    engine.run()
+    assert engine.results("q").count() > unsealed
+    assert_answers(engine, events(spark, 0, 101))
+
+
+def test_rows_below_the_watermark_are_late_and_counted(spark, files, tmp_path):
+    home = tmp_path / "home"
+    engine_on(files, home, delay="5 seconds").run(seal=False)
+    files.add(83, 86)  # the watermark is at 84.9
+    engine = engine_on(files, home, delay="5 seconds")
+    engine.run()
+    assert engine.progress("events").late == 19
+    assert engine.progress("events").rows == 930
+    in_time = events(spark, 83, 86).where("ts >= timestamp_millis(84900)")
+    assert_answers(engine, events(spark, 0, 90).union(in_time))
+
+
+def test_rows_that_come_after_a_seal_are_late(spark, files, tmp_path):
+    home = tmp_path / "home"
+    engine_on(files, home).run()
+    files.add(90, 95)
+    engine = engine_on(files, home)
+    engine.run()
+    assert_answers(engine, events(spark, 0, 90))
+    assert engine.progress("events").late == 50
+    with pytest.raises(windrow.WindrowError, match="stream 'events' is sealed in this home"):
+        engine.query("new", SQL)
+
+
+def test_a_live_engine_answers_as_rows_come(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    with engine.start(trigger="100 milliseconds") as live:
+        live.process_available()
+        before = engine.results("q").count()
+        files.add(90, 130)
+        live.process_available()
+        assert live.active
+        assert engine.results("q").count() > before
+        with pytest.raises(windrow.HomeError, match="another engine is running on"):
+            engine_on(files, tmp_path / "home").run()
+    assert not live.active
+    engine.run()
+    assert_answers(engine, events(spark, 0, 130))
+
+
+def test_only_the_columns_in_use_are_read(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    assert "scan events: ts, k, v" in engine.explain()
+    assert engine._columns_in_use("events") == ["`ts`", "`k`", "`v`"]
+
+
+def test_null_and_absurd_timestamps_enter_no_window_and_move_nothing(spark, tmp_path):
+    df = spark.sql(
+        "SELECT * FROM VALUES (TIMESTAMP '2020-01-01 00:00:01', 1), (NULL, 2), "
+        "(TIMESTAMP '5000-01-01 00:00:00', 4), (TIMESTAMP '1820-01-01 00:00:00', 8) AS t(ts, v)"
+    )
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("events", df, timestamp="ts", skew="1 day")
+        engine.query("q", "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 MINUTE]")
+        engine.query("positive", "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 MINUTE] WHERE v > 0")
+        engine.run()
+        for name in engine.queries:
+            assert sorted(row.total for row in engine.results(name).collect()) == [1, 8]
+        assert engine.progress("events").dead == 2
+        assert engine.progress("events").rows == 4
+
+
+def test_a_query_added_after_a_run_over_a_frame_sees_the_whole_frame(spark):
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("events", events(spark, 0, 20), timestamp="ts")
+        engine.query("q", SQL)
+        engine.run()
+        first = sorted(engine.results("q").collect())
+        engine.query("again", SQL)
+        engine.run()
+        assert sorted(engine.results("again").collect()) == first
+        assert sorted(engine.results("q").collect()) == first
+
+
+def test_having_and_expressions_over_aggregates_are_sparks(spark):
+    df = events(spark, 0, 50)
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.query(
+            "q",
+            "SELECT k * 2 AS twice, ROUND(SUM(v) / COUNT(*), 3) AS mean, concat('k', k) AS label FROM events "
+            "[RANGE 20 SECONDS SLIDE 10 SECONDS] WHERE v > -0.5 GROUP BY k HAVING MAX(v) > 0.99 AND k <> 3",
+        )
+        engine.run()
+        aggs = {"sum": "SUM(v)", "n": "COUNT(*)", "most": "MAX(v)"}
+        expected = native(df.where("v > -0.5"), Window(20 * SECOND, 10 * SECOND), ["k"], aggs)
+        expected = expected.where("most > 0.99 AND k <> 3").selectExpr(
+            "window_start", "window_end", "k * 2 AS twice", "ROUND(sum / n, 3) AS mean", "concat('k', k) AS label"
+        )
+        assert sorted(engine.results("q").collect()) == sorted(expected.collect())
+
+
+def test_a_table_enriches_a_stream(spark):
+    df = events(spark, 0, 50)
+    names = spark.createDataFrame([(0, "zero"), (1, "one"), (1, "uno")], "k INT, name STRING")
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.table("names", names)
+        window = "[RANGE 20 SECONDS SLIDE 10 SECONDS]"
+        engine.query("inner", f"SELECT name, COUNT(*) AS n FROM events {window} JOIN names n ON events.k = n.k GROUP BY name")
+        engine.query("left", f"SELECT name, COUNT(*) AS n FROM events {window} e LEFT JOIN names ON e.k = names.k GROUP BY name")
+        engine.run()
+        for kind in ("inner", "left"):
+            joined = df.join(names, "k", kind)
+            expected = native(joined, Window(20 * SECOND, 10 * SECOND), ["name"], {"n": "COUNT(*)"})
+            assert assert_same_answers(engine.results(kind), expected, ["name"]) > 10
+
+
+def test_a_sink_gets_the_answers_with_their_epoch(spark, files, tmp_path):
+    got = []
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
+    engine.query("q", SQL, sink=lambda epoch, answers: got.append((epoch, answers)))
+    engine.run()
+    assert sum(len(answers) for _, answers in got) == engine.results("q").count()
+    assert {epoch for epoch, _ in got} == {0, 1, 2}
+
+
+def test_a_failing_epoch_leaves_nothing_and_the_next_attempt_goes_on(spark, files, tmp_path):
+    home = tmp_path / "home"
+    failing = windrow.Engine(home, spark=spark)
+    failing.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
+
+    def full(epoch, answers):
+        if epoch == 1:
+            raise OSError("the sink's disk is full")
+
+    failing.query("q", SQL, sink=full)
+    with pytest.raises(windrow.WindrowError, match="the stream stopped: OSError: the sink's disk is full"):
+        failing.run()
+    assert {path.suffix for path in home.rglob("*") if path.is_file()} >= {".parquet"}
+    engine = engine_on(files, home)
+    engine.run()
+    assert_answers(engine, events(spark, 0, 90))
+    listed = {str(p) for kind in ("results",) for p in engine._home.files(kind, engine._queries["q"].stored.schema)}
+    assert listed == {str(p) for p in home.rglob("*.parquet")}
+
+
+def test_a_query_that_fails_in_spark_says_which_and_why(spark):
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("events", events(spark, 0, 5), timestamp="ts")
+        engine.query("broken", "SELECT SUM(1 / (k - 3)) AS x FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
+        with pytest.raises(windrow.QueryFailed, match=r"^broken: Division by zero"):
+            engine.run()
+
+
+def test_names_and_definitions_are_checked(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    with pytest.raises(windrow.WindrowError, match="there is a stream called 'events' already"):
+        engine.table("Events", events(spark, 0, 1))
+    with pytest.raises(windrow.StatementError, match="there is a query called 'q' already"):
+        engine.query("Q", SQL)
+    with pytest.raises(windrow.WindrowError, match=r"there is no query 'queue'; registered: q"):
+        engine.results("queue")
+    with pytest.raises(windrow.WindrowError, match=r"there is no stream 'event'; did you mean events\?"):
+        engine.progress("event")
+    with pytest.raises(windrow.HomeError, match="there is a query 'q' already"):
+        engine_on(files, tmp_path / "home", sql=SQL.replace("30", "31"))
+    with pytest.raises(windrow.HomeError, match="stream 'events' is defined otherwise in this home"):
+        engine_on(files, tmp_path / "home", delay="1 hour")
+    engine.drop("q")
+    with pytest.raises(windrow.WindrowError, match="there are no queries to run"):
+        engine.run()
+    engine.query("q", SQL.replace("30", "31"))
+    assert engine.queries == ["q"]
+
+
+def test_sources_are_checked(spark, tmp_path):
+    engine = windrow.Engine(spark=spark)
+    df = events(spark, 0, 1)
+    with pytest.raises(windrow.WindrowError, match=r"no column 'tss' for its event time\ndid you mean ts\?"):
+        engine.stream("s", df, timestamp="tss")
+    with pytest.raises(windrow.WindrowError, match="column 'k' of 's' is of type int64; event time must be a TIMESTAMP"):
+        engine.stream("s", df, timestamp="k")
+    with pytest.raises(windrow.SourceError, match="there is no '.*nowhere'"):
+        engine.stream("s", tmp_path / "nowhere", timestamp="ts")
+    with pytest.raises(windrow.SourceError, match="unknown format 'xml'; there are parquet, csv, json"):
+        engine.stream("s", tmp_path, timestamp="ts", format="xml")
+    with pytest.raises(windrow.SourceError, match="a source is a Spark DataFrame or a path, not int"):
+        engine.stream("s", 3, timestamp="ts")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(windrow.SourceError, match="cannot read parquet from"):
+        engine.stream("s", tmp_path / "empty", timestamp="ts")
+    engine.stream("s", df, timestamp="ts")
+    engine.query("q", "SELECT COUNT(*) FROM s [RANGE 1 DAY SLIDE 1 DAY]")
+    with pytest.raises(windrow.SourceError, match="'s' is a static DataFrame, so there is nothing to wait for"):
+        engine.start()
+
+
+def test_statements_are_kept_all_or_none(spark, tmp_path):
+    events(spark, 0, 20).drop("x").write.option("header", "true").csv(str(tmp_path / "in"))
+    stream = (
+        f"CREATE STREAM readings (ts TIMESTAMP, k BIGINT, v DOUBLE) FROM CSV '{tmp_path / 'in'}' "
+        "OPTIONS (header 'true') TIMESTAMP ts DELAY 5 SECONDS;"
+    )
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    with pytest.raises(windrow.StatementError, match=r"unknown column 'w' \(line 2, column 30\)"):
+        engine.execute(f"{stream} CREATE QUERY ok AS SELECT COUNT(*) FROM readings [RANGE 5 S SLIDE 5 S];\nCREATE QUERY q AS SELECT MAX(w) FROM readings [RANGE 5 S SLIDE 5 S]")
+    assert engine.queries == []
+    names = engine.execute(f"{stream} SELECT COUNT(*) AS n FROM readings [RANGE 10 SECONDS SLIDE 10 SECONDS]")
+    assert names == ["query_1"]
+    engine.run()
+    assert [row.n for row in engine.results("query_1").collect()] == [100, 100]
+
+
+def test_a_broken_line_stops_the_stream_instead_of_becoming_null(spark, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").write_text("2020-01-01 00:00:00,1\n2020-01-01 00:00:01,one\n")
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("s", tmp_path / "in", timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT")
+        engine.query("q", "SELECT SUM(v) AS total FROM s [RANGE 1 DAY SLIDE 1 DAY]")
+        with pytest.raises(windrow.WindrowError, match="q: .*a.csv.*[Mm]alformed"):
+            engine.run()
+
+
+def test_home_of_another_format_is_refused(spark, tmp_path):
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    with engine._home.transaction() as database:
+        database.execute("UPDATE about SET format = 99")
+    engine.close()
+    with pytest.raises(windrow.HomeError, match="has format 99 and this Windrow reads 1"):
+        windrow.Engine(tmp_path / "home", spark=spark)
+    (tmp_path / "file").write_text("not a directory")
+    with pytest.raises(windrow.HomeError, match="cannot use .* as a home"):
+        windrow.Engine(tmp_path / "file", spark=spark)

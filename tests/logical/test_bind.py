@@ -1,0 +1,134 @@
+"""Statements that cannot be bound: each gets its own message, its place, and a way out."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import windrow
+
+W = "[RANGE 1 HOUR SLIDE 5 MINUTES]"
+
+# statement (W is a window), what is wrong, the text that is underlined, the hint
+REFUSED = [
+    ("SELECT AVG(dep_dela) FROM flights W", "unknown column 'dep_dela'", "dep_dela", "did you mean dep_delay?"),
+    ("SELECT AVG(zzz) FROM flights W", "unknown column 'zzz'", "zzz", "the columns are ts, origin, dep_delay"),
+    ("SELECT AVG(f.delay) FROM flights W f", "'f' has no column 'delay'", "f.delay", "did you mean dep_delay?"),
+    ("SELECT MAX(g.ts) FROM flights W f", "unknown relation or column 'g'", "g.ts", ""),
+    ("SELECT COUNT(*) FROM flihts W", "unknown stream or table 'flihts'", "flihts", "did you mean flights?"),
+    ("SELECT COUNT(*) FROM flights", "stream 'flights' needs a window", "flights", "write flights [RANGE"),
+    ("SELECT AVGG(dep_delay) FROM flights W", "unknown function 'AVGG'", "AVGG", "did you mean avg?"),
+    ("SELECT COUNT(*) FROM airlines W", "'airlines' is a table, and a table has no window", W, ""),
+    ("SELECT COUNT(*) FROM airlines", "'airlines' is a table; a continuous query", "airlines", "put the stream"),
+    ("SELECT origin, COUNT(*) FROM flights W", "'origin' is neither grouped nor aggregated", "origin", "GROUP BY"),
+    ("SELECT COUNT(*) FROM flights W WHERE SUM(dep_delay) > 3", "SUM is an aggregate and cannot stand in WHERE",
+     "SUM(dep_delay)", "HAVING"),
+    ("SELECT COUNT(*) FROM flights W GROUP BY MAX(origin)", "MAX is an aggregate and cannot stand in GROUP BY",
+     "MAX(origin)", ""),
+    ("SELECT COUNT(*) AS n, SUM(dep_delay) AS n FROM flights W", "two result columns are called 'n'",
+     "COUNT(*) AS n", "alias"),
+    ("SELECT COUNT(*) AS window_end FROM flights W", "two result columns are called 'window_end'",
+     "COUNT(*) AS window_end", "alias"),
+    ("SELECT COUNT(DISTINCT origin) FROM flights W", "DISTINCT aggregates over a window are not supported yet",
+     "origin", ""),
+    ("SELECT MEDIAN(dep_delay) FROM flights W", "MEDIAN over a window is not supported yet", "MEDIAN", ""),
+    ("SELECT SUM(MAX(dep_delay)) FROM flights W", "an aggregate inside SUM", "SUM(MAX(dep_delay))", ""),
+    ("SELECT SUM(ts) FROM flights W", "SUM(flights.ts): cannot add", "SUM(ts)", ""),
+    ("SELECT SUM(dep_delay > 1) FROM flights W", "requires the \"NUMERIC\"", "SUM(dep_delay > 1)", ""),
+    ("SELECT MAX(array(1, 2)) FROM flights W", "cannot be compared over windows", "MAX(array(1, 2))", ""),
+    ("SELECT COUNT(*) FROM flights W WHERE dep_delay > rand()", "rand() changes by itself", "rand()", ""),
+    ("SELECT COUNT(*), now() FROM flights W", "changes by itself", "now()", ""),
+    ("SELECT COUNT(*) FROM flights W LIMIT 3", "LIMIT has no meaning", "3", ""),
+    ("SELECT COUNT(*) FROM flights W ORDER BY 1", "ORDER BY has no meaning", "1", ""),
+    ("SELECT DISTINCT origin FROM flights W", "SELECT DISTINCT over a window is not supported yet", "origin", ""),
+    ("SELECT * FROM flights W", "SELECT * has no meaning in an aggregate query", "*", ""),
+    ("SELECT COUNT(*) OVER () FROM flights W", "OVER is not supported on streams", "COUNT(*) OVER ()", ""),
+    ("SELECT COUNT(*) FROM flights W JOIN airlines W ON true", "'airlines' is a table, and a table has no window",
+     W, ""),
+    ("SELECT COUNT(*) FROM flights W JOIN flights W b ON true", "joins of two streams are not supported yet",
+     "flights", ""),
+    ("SELECT COUNT(*) FROM flights W RIGHT JOIN airlines a ON true", "RIGHT JOIN is not supported yet", "airlines",
+     "LEFT JOIN"),
+    ("SELECT carrier, COUNT(*) FROM flights W JOIN airlines ON true GROUP BY carrier",
+     "column 'carrier' is in flights and in airlines", "carrier", "write flights.carrier or airlines.carrier"),
+    ("SELECT COUNT(*) FROM flights W JOIN airlines flights ON true", "two relations are called 'flights'",
+     "airlines", "alias"),
+    ("SELECT /*+ FINAL(subtract_on_evict) */ MAX(dep_delay) FROM flights W",
+     "subtract_on_evict cannot compute MAX(flights.dep_delay): it needs an inverse", "subtract_on_evict", ""),
+    ("SELECT /*+ FINAL(two_stacks) */ MAX(dep_delay) FROM flights W", "did you mean blocked_two_stacks?",
+     "two_stacks", ""),
+    ("SELECT /*+ BROADCAST(x) */ COUNT(*) FROM flights W", "unknown hint BROADCAST", "BROADCAST(x)", "FINAL"),
+    ("SELECT COUNT(*) FROM flights W WHERE origin", "is not a boolean", "origin", ""),
+    ("SELECT COUNT(*) FROM flights W HAVING MAX(origin)", "is not a boolean", "MAX(origin)", ""),
+    ("SELECT COUNT(*) FROM flights W GROUP BY 2", "the SELECT list has no item 2", "2", ""),
+    ("SELECT COUNT(*) FROM flights W GROUP BY ROLLUP(origin)", "GROUP BY ROLLUP is not supported yet", "origin", ""),
+    ("SELECT COUNT(*) FROM flights W GROUP BY array(origin)", "cannot be grouped yet", "array(origin)", ""),
+    ("SELECT COUNT(*) FROM flights W WHERE origin IN (SELECT name FROM airlines)",
+     "sub-queries are not supported yet", "name FROM airlines", ""),
+    ("WITH x AS (SELECT 1) SELECT COUNT(*) FROM flights W", "WITH is not supported yet", "x AS (SELECT 1", ""),
+    ("SELECT SUM(dep_delay) FILTER (WHERE origin = 'a') FROM flights W", "FILTER (WHERE …) is not supported yet",
+     "SUM(dep_delay) FILTER (WHERE origin = 'a')", ""),
+    ("SELECT dep_delay + COUNT(*) FROM flights W", "'dep_delay' is neither grouped nor aggregated", "dep_delay", ""),
+    ("SELECT COUNT(*) AS n, ROUND(MAX(ts), 2) AS r FROM flights W", "requires the \"NUMERIC\"",
+     "ROUND(MAX(ts), 2) AS r", ""),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def engine(spark):
+    flights = spark.createDataFrame([], "ts TIMESTAMP, origin STRING, dep_delay DOUBLE, carrier STRING, `odd name` INT")
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("flights", flights, timestamp="ts")
+        engine.table("airlines", spark.createDataFrame([], "carrier STRING, name STRING"))
+        yield engine
+
+
+@pytest.mark.parametrize(("statement", "problem", "underlined", "hint"), REFUSED, ids=[r[0][:60] for r in REFUSED])
+def test_refusals_say_what_where_and_what_to_do(engine, statement, problem, underlined, hint):
+    with pytest.raises(windrow.StatementError) as caught:
+        engine.query("q", re.sub(r"\bW\b", W, statement))
+    error = caught.value
+    assert problem.lower() in str(error).lower()
+    assert error.text[error.start : error.end] == underlined
+    assert hint in error.hint
+    assert "q" not in engine.queries
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"SELECT f.origin AS o, ROUND(AVG(dep_delay), 2) AS r FROM flights {W} AS f WHERE dep_delay > 0 GROUP BY ORIGIN",
+        f"SELECT date_trunc('HOUR', ts) AS h, upper(origin), COUNT(*) FROM flights {W} GROUP BY h, upper(origin)",
+        f"SELECT a.name, COUNT(1) FROM flights {W} f LEFT JOIN airlines a ON f.carrier = a.carrier GROUP BY 1",
+        f"SELECT COUNT(*) AS n FROM flights {W}, airlines WHERE flights.carrier = airlines.carrier",
+        f"SELECT window_end AS e, COUNT(*) AS n, window_start FROM flights {W} HAVING window_end > TIMESTAMP '2000-01-01'",
+        f"SELECT origin FROM flights {W} GROUP BY origin",
+        f"SELECT SUM(`odd name`) AS `odd sum` FROM flights {W}",
+        f"SELECT MAX(aggregate(transform(array(1, 2), x -> x + 1), 0, (a, b) -> a + b)) AS m FROM flights {W}",
+        f"SELECT SUM(TRY_CAST(origin AS INT)) AS t, SUM(CAST(dep_delay AS INT)) AS c FROM flights {W}",
+    ],
+)
+def test_spark_sql_that_is_accepted(engine, statement):
+    engine.query("accepted", statement)
+    assert "aggregate" in engine.explain()
+    engine.drop("accepted")
+
+
+def test_try_cast_stays_a_try_cast(engine):
+    """sqlglot reads CAST and TRY_CAST of Spark alike; the statement that Spark runs must not."""
+    engine.query("casts", f"SELECT SUM(TRY_CAST(origin AS INT)) AS t, MIN(CAST(dep_delay AS INT)) AS c FROM flights {W}")
+    sql = engine.explain(sql=True)
+    engine.drop("casts")
+    assert "sum(TRY_CAST(`flights`.`origin` AS INT))" in sql
+    assert "min(CAST(`flights`.`dep_delay` AS INT))" in sql
+
+
+def test_queries_with_other_aliases_share_a_pass(engine):
+    engine.query("a", f"SELECT origin, SUM(dep_delay) AS s FROM flights {W} GROUP BY origin")
+    engine.query("b", f"SELECT f.Origin AS o, AVG(f.dep_delay) AS s FROM flights {W} AS f GROUP BY f.ORIGIN")
+    plan = engine.explain()
+    engine.drop("a")
+    engine.drop("b")
+    assert "pass 1 of 1 over flights (in the JVM), shared by 2 queries" in plan
+    assert plan.count("lift sum(CAST(dep_delay AS DOUBLE)), count(dep_delay) by origin") == 1
