@@ -23,7 +23,8 @@ class StatementError(WindrowError):
     `start` and `end` are offsets into `text` (end exclusive); a place that is unknown is (0, 0)
     and is not shown.
 
-    >>> print(StatementError("unknown stream 'flight'", "SELECT 1\\nFROM flight", 14, 20, "did you mean flights?"))
+    >>> text = "SELECT 1\\nFROM flight"
+    >>> print(StatementError("unknown stream 'flight'", text, 14, 20, "did you mean flights?"))
     unknown stream 'flight' (line 2, column 6)
     <BLANKLINE>
         FROM flight
@@ -63,6 +64,15 @@ class PlanError(WindrowError):
 
 class SourceError(WindrowError):
     """A stream's or table's data cannot be read as declared."""
+
+
+class TimestampError(WindrowError):
+    """A stream's event-time column is missing, or is no timestamp."""
+
+    def __init__(self, problem: str, hint: str) -> None:
+        self.problem = problem
+        self.hint = hint
+        super().__init__(f"{problem}\n{hint}")
 
 
 class HomeError(WindrowError):

@@ -140,7 +140,9 @@ def test_null_and_absurd_timestamps_enter_no_window_and_move_nothing(spark, tmp_
     with windrow.Engine(spark=spark) as engine:
         engine.stream("events", df, timestamp="ts", skew="1 day")
         engine.query("q", "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 MINUTE]")
-        engine.query("positive", "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 MINUTE] WHERE v > 0")
+        engine.query(
+            "positive", "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 MINUTE] WHERE v > 0"
+        )
         engine.run()
         for name in engine.queries:
             assert sorted(row.total for row in engine.results(name).collect()) == [1, 8]
@@ -173,7 +175,11 @@ def test_having_and_expressions_over_aggregates_are_sparks(spark):
         aggs = {"sum": "SUM(v)", "n": "COUNT(*)", "most": "MAX(v)"}
         expected = native(df.where("v > -0.5"), Window(20 * SECOND, 10 * SECOND), ["k"], aggs)
         expected = expected.where("most > 0.99 AND k <> 3").selectExpr(
-            "window_start", "window_end", "k * 2 AS twice", "ROUND(sum / n, 3) AS mean", "concat('k', k) AS label"
+            "window_start",
+            "window_end",
+            "k * 2 AS twice",
+            "ROUND(sum / n, 3) AS mean",
+            "concat('k', k) AS label",
         )
         assert sorted(engine.results("q").collect()) == sorted(expected.collect())
 
@@ -185,8 +191,14 @@ def test_a_table_enriches_a_stream(spark):
         engine.stream("events", df, timestamp="ts")
         engine.table("names", names)
         window = "[RANGE 20 SECONDS SLIDE 10 SECONDS]"
-        engine.query("inner", f"SELECT name, COUNT(*) AS n FROM events {window} JOIN names n ON events.k = n.k GROUP BY name")
-        engine.query("left", f"SELECT name, COUNT(*) AS n FROM events {window} e LEFT JOIN names ON e.k = names.k GROUP BY name")
+        engine.query(
+            "inner",
+            f"SELECT name, COUNT(*) AS n FROM events {window} JOIN names n ON events.k = n.k GROUP BY name",
+        )
+        engine.query(
+            "left",
+            f"SELECT name, COUNT(*) AS n FROM events {window} e LEFT JOIN names ON e.k = names.k GROUP BY name",
+        )
         engine.run()
         for kind in ("inner", "left"):
             joined = df.join(names, "k", kind)
@@ -220,7 +232,9 @@ def test_a_failing_epoch_leaves_nothing_and_the_next_attempt_goes_on(spark, file
     engine = engine_on(files, home)
     engine.run()
     assert_answers(engine, events(spark, 0, 90))
-    listed = {str(p) for kind in ("results",) for p in engine._home.files(kind, engine._queries["q"].stored.schema)}
+    listed = {
+        str(p) for kind in ("results",) for p in engine._home.files(kind, engine._queries["q"].stored.schema)
+    }
     assert listed == {str(p) for p in home.rglob("*.parquet")}
 
 
@@ -258,9 +272,11 @@ def test_sources_are_checked(spark, tmp_path):
     df = events(spark, 0, 1)
     with pytest.raises(windrow.WindrowError, match=r"no column 'tss' for its event time\ndid you mean ts\?"):
         engine.stream("s", df, timestamp="tss")
-    with pytest.raises(windrow.WindrowError, match="column 'k' of 's' is of type int64; event time must be a TIMESTAMP"):
+    with pytest.raises(
+        windrow.WindrowError, match="column 'k' of 's' is int64; event time must be a TIMESTAMP"
+    ):
         engine.stream("s", df, timestamp="k")
-    with pytest.raises(windrow.SourceError, match="there is no '.*nowhere'"):
+    with pytest.raises(windrow.SourceError, match=r"there is no '.*nowhere'"):
         engine.stream("s", tmp_path / "nowhere", timestamp="ts")
     with pytest.raises(windrow.SourceError, match="unknown format 'xml'; there are parquet, csv, json"):
         engine.stream("s", tmp_path, timestamp="ts", format="xml")
@@ -271,7 +287,9 @@ def test_sources_are_checked(spark, tmp_path):
         engine.stream("s", tmp_path / "empty", timestamp="ts")
     engine.stream("s", df, timestamp="ts")
     engine.query("q", "SELECT COUNT(*) FROM s [RANGE 1 DAY SLIDE 1 DAY]")
-    with pytest.raises(windrow.SourceError, match="'s' is a static DataFrame, so there is nothing to wait for"):
+    with pytest.raises(
+        windrow.SourceError, match="'s' is a static DataFrame, so there is nothing to wait for"
+    ):
         engine.start()
 
 
@@ -283,7 +301,9 @@ def test_statements_are_kept_all_or_none(spark, tmp_path):
     )
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     with pytest.raises(windrow.StatementError, match=r"unknown column 'w' \(line 2, column 30\)"):
-        engine.execute(f"{stream} CREATE QUERY ok AS SELECT COUNT(*) FROM readings [RANGE 5 S SLIDE 5 S];\nCREATE QUERY q AS SELECT MAX(w) FROM readings [RANGE 5 S SLIDE 5 S]")
+        engine.execute(
+            f"{stream} CREATE QUERY ok AS SELECT COUNT(*) FROM readings [RANGE 5 S SLIDE 5 S];\nCREATE QUERY q AS SELECT MAX(w) FROM readings [RANGE 5 S SLIDE 5 S]"
+        )
     assert engine.queries == []
     names = engine.execute(f"{stream} SELECT COUNT(*) AS n FROM readings [RANGE 10 SECONDS SLIDE 10 SECONDS]")
     assert names == ["query_1"]
@@ -297,7 +317,7 @@ def test_a_broken_line_stops_the_stream_instead_of_becoming_null(spark, tmp_path
     with windrow.Engine(spark=spark) as engine:
         engine.stream("s", tmp_path / "in", timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT")
         engine.query("q", "SELECT SUM(v) AS total FROM s [RANGE 1 DAY SLIDE 1 DAY]")
-        with pytest.raises(windrow.WindrowError, match="q: .*a.csv.*[Mm]alformed"):
+        with pytest.raises(windrow.WindrowError, match=r"q: .*a.csv.*[Mm]alformed"):
             engine.run()
 
 
@@ -309,5 +329,5 @@ def test_home_of_another_format_is_refused(spark, tmp_path):
     with pytest.raises(windrow.HomeError, match="has format 99 and this Windrow reads 1"):
         windrow.Engine(tmp_path / "home", spark=spark)
     (tmp_path / "file").write_text("not a directory")
-    with pytest.raises(windrow.HomeError, match="cannot use .* as a home"):
+    with pytest.raises(windrow.HomeError, match=r"cannot use .* as a home"):
         windrow.Engine(tmp_path / "file", spark=spark)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -79,7 +80,7 @@ def rows(draw, max_size=60):
             "l": optional(longs),
             "d": optional(floats),
             "f": optional(st.floats(-1e6, 1e6, width=32)),
-            "m": optional(st.decimals(-10**9, 10**9, places=2)),
+            "m": optional(st.decimals(-(10**9), 10**9, places=2)),
             "s": optional(st.text("abcé😀Z", max_size=3)),
             "day": optional(st.dates(date(1900, 1, 1), date(2100, 1, 1))),
             "t": optional(instants),
@@ -146,7 +147,7 @@ def test_any_micro_batches_give_the_batch_answer_over_rows_that_were_not_late(
     spark, tmp_path_factory, data, window, keys, cuts, delay, restarts
 ):
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    batches = [data[a:b] for a, b in zip(edges, edges[1:], strict=False)]
+    batches = [data[a:b] for a, b in itertools.pairwise(edges)]
     in_time, late = split_late(batches, timedelta(seconds=delay))
     home = tmp_path_factory.mktemp("home")
     for number, batch in enumerate(batches):
@@ -181,13 +182,20 @@ def split_late(batches, delay):
 
 
 @settings(settings.get_profile("spark"), max_examples=8)
-@given(data=rows(), window=windows().filter(lambda w: w.slide <= w.range), keys=st.sampled_from([[], ["k", "n"]]))
+@given(
+    data=rows(), window=windows().filter(lambda w: w.slide <= w.range), keys=st.sampled_from([[], ["k", "n"]])
+)
 def test_sliding_is_a_drop_in_for_window(spark, data, window, keys):
     window = Window.starting_at(window.range, window.slide, 300_000)
     df = frame(spark, data)
     aggs = {name: tuple(call.rstrip(")").lower().split("(")) for name, call in AGGREGATES.items()}
     got = windrow.sliding(
-        df, "ts", keys=keys, windows=[(f"{window.range} us", f"{window.slide} us")], aggs=aggs, start_time="300 ms"
+        df,
+        "ts",
+        keys=keys,
+        windows=[(f"{window.range} us", f"{window.slide} us")],
+        aggs=aggs,
+        start_time="300 ms",
     )
     assert_same_answers(got, spark_answers(df, window, keys), keys, TOLERANCES)
 
@@ -219,7 +227,9 @@ def test_every_final_aggregator_gives_the_same_answers(spark, final):
         assert f"final: {final} for add_floats (as the hint asks)" in engine.explain()
         engine.run()
         tolerances = {"total": "_abs_d", "mean": "_abs_d"}
-        assert_same_answers(engine.results("q"), native(df, window, ["k"], aggs | weights("d")), ["k"], tolerances)
+        assert_same_answers(
+            engine.results("q"), native(df, window, ["k"], aggs | weights("d")), ["k"], tolerances
+        )
 
 
 def test_integer_sums_fit_when_the_window_fits_and_fail_when_it_does_not(spark):
@@ -230,7 +240,10 @@ def test_integer_sums_fit_when_the_window_fits_and_fail_when_it_does_not(spark):
         engine.stream("events", df, timestamp="ts")
         engine.query("fits", "SELECT SUM(l) AS total FROM events [RANGE 2 SECONDS SLIDE 2 SECONDS]")
         engine.run()
-        assert [row.total for row in engine.results("fits").orderBy("window_end").collect()] == [2 * big - 1, 0]
+        assert [row.total for row in engine.results("fits").orderBy("window_end").collect()] == [
+            2 * big - 1,
+            0,
+        ]
     with windrow.Engine() as engine:
         engine.stream("events", df, timestamp="ts")
         engine.query("bursts", "SELECT SUM(l) AS total FROM events [RANGE 3 SECONDS SLIDE 1 SECOND]")
@@ -239,7 +252,9 @@ def test_integer_sums_fit_when_the_window_fits_and_fail_when_it_does_not(spark):
 
 
 def test_timestamps_without_time_zone(spark):
-    df = spark.range(100).selectExpr("TIMESTAMP_NTZ '1969-12-31 23:59:00' + make_interval(0,0,0,0,0,0,id) AS ts")
+    df = spark.range(100).selectExpr(
+        "TIMESTAMP_NTZ '1969-12-31 23:59:00' + make_interval(0,0,0,0,0,0,id) AS ts"
+    )
     with windrow.Engine() as engine:
         engine.stream("events", df, timestamp="ts")
         engine.query("q", "SELECT COUNT(*) AS n FROM events [RANGE 20 SECONDS SLIDE 5 SECONDS]")

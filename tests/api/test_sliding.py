@@ -17,7 +17,9 @@ NATIVE = {"most": "MAX(v)", "n": "COUNT(*)", "some": "COUNT(v)"}
 @pytest.fixture
 def df(spark):
     return spark.range(-200, 800).selectExpr(
-        "timestamp_millis(id * 250) AS ts", "CASE id % 4 WHEN 0 THEN NULL ELSE id % 4 END AS k", "nullif(id % 37, 5) AS v"
+        "timestamp_millis(id * 250) AS ts",
+        "CASE id % 4 WHEN 0 THEN NULL ELSE id % 4 END AS k",
+        "nullif(id % 37, 5) AS v",
     )
 
 
@@ -26,7 +28,10 @@ def test_several_windows_in_one_pass(spark, df):
         df, "ts", keys=["k"], windows=[("20 seconds", "5 seconds"), ("1 minute", "15 seconds")], aggs=AGGS
     )
     assert got.columns == ["window_start", "window_end", "window_range", "k", "most", "n", "some"]
-    for label, window in (("20 seconds", Window(20 * SECOND, 5 * SECOND)), ("1 minute", Window(60 * SECOND, 15 * SECOND))):
+    for label, window in (
+        ("20 seconds", Window(20 * SECOND, 5 * SECOND)),
+        ("1 minute", Window(60 * SECOND, 15 * SECOND)),
+    ):
         mine = got.where(F.col("window_range") == label).drop("window_range")
         assert assert_same_answers(mine, native(df, window, ["k"], NATIVE), ["k"]) > 50
 
@@ -34,7 +39,12 @@ def test_several_windows_in_one_pass(spark, df):
 def test_wide_rows_have_a_column_per_aggregate_and_range(spark, df):
     gappy = df.where("ts < timestamp_seconds(20) OR ts > timestamp_seconds(100)")
     got = windrow.sliding(
-        gappy, "ts", keys=["k"], windows=[("10 seconds", "5 seconds"), ("1 minute", "5 seconds")], aggs=AGGS, wide=True
+        gappy,
+        "ts",
+        keys=["k"],
+        windows=[("10 seconds", "5 seconds"), ("1 minute", "5 seconds")],
+        aggs=AGGS,
+        wide=True,
     )
     assert got.columns == [
         "window_end", "k", "most_10_seconds", "n_10_seconds", "some_10_seconds",
@@ -67,7 +77,12 @@ def test_a_stream_is_started_with_a_home(spark, df, tmp_path):
     stream = spark.readStream.schema(df.schema).parquet(str(tmp_path / "in"))
     epochs = []
     sliding = windrow.sliding(
-        stream, "ts", keys=["k"], windows=[("20 seconds", "5 seconds"), ("7 seconds", "2 seconds")], aggs=AGGS, delay="1 hour"
+        stream,
+        "ts",
+        keys=["k"],
+        windows=[("20 seconds", "5 seconds"), ("7 seconds", "2 seconds")],
+        aggs=AGGS,
+        delay="1 hour",
     )
     with pytest.raises(windrow.WindrowError, match=r"start\(\) it first"):
         sliding.results()
@@ -99,7 +114,10 @@ def test_a_stream_is_started_with_a_home(spark, df, tmp_path):
         ({"keys": ["kk"]}, "unknown column 'kk'"),
         ({"timestamp": "tss"}, r"there is no column 'tss'; did you mean ts\?"),
         ({"timestamp": "k"}, "event time must be a TIMESTAMP"),
-        ({"windows": [("1 hour", "1 hour"), ("1 hour", "1 minute")], "wide": True}, "windows that end together"),
+        (
+            {"windows": [("1 hour", "1 hour"), ("1 hour", "1 minute")], "wide": True},
+            "windows that end together",
+        ),
     ],
 )
 def test_bad_arguments(df, change, message):

@@ -18,9 +18,7 @@ MATRIX = [
     if algorithm.refusal(operation.algebra) is None
 ]
 
-windows = st.builds(
-    Window, range=st.integers(1, 25), slide=st.integers(1, 12), offset=st.integers(0, 12)
-)
+windows = st.builds(Window, range=st.integers(1, 25), slide=st.integers(1, 12), offset=st.integers(0, 12))
 slices = st.lists(
     st.tuples(st.integers(-60, 200), st.integers(0, 4), st.integers(-100, 100)), min_size=1, max_size=40
 )
@@ -119,7 +117,9 @@ def test_max_is_refused_on_subtract_on_evict_by_name():
 
 
 def test_entries_that_left_the_window_are_forgotten():
-    keyed = KeyedWindows(Window(10, 1), [(ADD_FLOATS, 1)], {ADD_FLOATS: FINAL_AGGREGATORS["blocked_two_stacks"]})
+    keyed = KeyedWindows(
+        Window(10, 1), [(ADD_FLOATS, 1)], {ADD_FLOATS: FINAL_AGGREGATORS["blocked_two_stacks"]}
+    )
     for start in range(0, 5_000, 50):
         starts = np.arange(start, start + 50)
         keyed.append(starts, np.zeros(50, np.int32), {ADD_FLOATS: np.ones((50, 1))}, 1)
@@ -148,7 +148,8 @@ def test_sums_recover_after_infinity_and_nan_have_left_and_do_not_drift():
     keys = np.zeros(slides, np.int32)
     keyed.append(np.arange(slides), keys, {ADD_FLOATS: values.reshape(-1, 1)}, 1)
     sums = np.concatenate([records[ADD_FLOATS][:, 0] for _, _, records in keyed.evaluate(0, slides)])
-    assert np.isinf(sums[10]) and np.isnan(sums[5_000_000])
+    assert np.isinf(sums[10])
+    assert np.isnan(sums[5_000_000])
     for end in [*rng.integers(span, slides, 2_000), 200, 5_000_200, slides]:
         window = values[end - span : end]
         if np.isfinite(window).all():

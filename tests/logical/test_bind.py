@@ -77,14 +77,18 @@ REFUSED = [
 
 @pytest.fixture(scope="module")
 def engine(spark):
-    flights = spark.createDataFrame([], "ts TIMESTAMP, origin STRING, dep_delay DOUBLE, carrier STRING, `odd name` INT")
+    flights = spark.createDataFrame(
+        [], "ts TIMESTAMP, origin STRING, dep_delay DOUBLE, carrier STRING, `odd name` INT"
+    )
     with windrow.Engine(spark=spark) as engine:
         engine.stream("flights", flights, timestamp="ts")
         engine.table("airlines", spark.createDataFrame([], "carrier STRING, name STRING"))
         yield engine
 
 
-@pytest.mark.parametrize(("statement", "problem", "underlined", "hint"), REFUSED, ids=[r[0][:60] for r in REFUSED])
+@pytest.mark.parametrize(
+    ("statement", "problem", "underlined", "hint"), REFUSED, ids=[r[0][:60] for r in REFUSED]
+)
 def test_refusals_say_what_where_and_what_to_do(engine, statement, problem, underlined, hint):
     with pytest.raises(windrow.StatementError) as caught:
         engine.query("q", re.sub(r"\bW\b", W, statement))
@@ -117,7 +121,10 @@ def test_spark_sql_that_is_accepted(engine, statement):
 
 def test_try_cast_stays_a_try_cast(engine):
     """sqlglot reads CAST and TRY_CAST of Spark alike; the statement that Spark runs must not."""
-    engine.query("casts", f"SELECT SUM(TRY_CAST(origin AS INT)) AS t, MIN(CAST(dep_delay AS INT)) AS c FROM flights {W}")
+    engine.query(
+        "casts",
+        f"SELECT SUM(TRY_CAST(origin AS INT)) AS t, MIN(CAST(dep_delay AS INT)) AS c FROM flights {W}",
+    )
     sql = engine.explain(sql=True)
     engine.drop("casts")
     assert "sum(TRY_CAST(`flights`.`origin` AS INT))" in sql

@@ -24,7 +24,9 @@ AGGREGATES = frozenset({"count", "sum", "avg", "min", "max", *VARIANCES, *SYNONY
 """Every name, in lower case."""
 
 
-def aggregate(function: str, argument: str, argument_type: pa.DataType, result_type: pa.DataType) -> Aggregate:
+def aggregate(
+    function: str, argument: str, argument_type: pa.DataType, result_type: pa.DataType
+) -> Aggregate:
     """The aggregate for a call; types are those that Spark gives the argument and the result.
 
     >>> str(aggregate("MEAN", "x", pa.int32(), pa.float64()))
@@ -37,7 +39,9 @@ def aggregate(function: str, argument: str, argument_type: pa.DataType, result_t
     if name == "count":
         return Count(name, argument, argument_type, result_type)
     if name in ("min", "max"):
-        if not (is_ranked(argument_type) or is_sortable_integer(argument_type) or pat.is_floating(argument_type)):
+        if not (
+            is_ranked(argument_type) or is_sortable_integer(argument_type) or pat.is_floating(argument_type)
+        ):
             raise PlanError(
                 f"{_call(name, argument)}: values of type {argument_type} cannot be compared over windows"
             )

@@ -1,11 +1,11 @@
 """The engine: streams, tables and queries by name, run over what is there or over what comes.
 
-    eng = windrow.Engine(home="./flights-home")
-    eng.stream("flights", "flights/", timestamp="ts", delay="10 minutes")
-    eng.query("delays", "SELECT origin, AVG(dep_delay) AS delay "
-                        "FROM flights [RANGE 6 HOURS SLIDE 5 MINUTES] GROUP BY origin")
-    eng.run()
-    eng.results("delays").show()
+eng = windrow.Engine(home="./flights-home")
+eng.stream("flights", "flights/", timestamp="ts", delay="10 minutes")
+eng.query("delays", "SELECT origin, AVG(dep_delay) AS delay "
+                    "FROM flights [RANGE 6 HOURS SLIDE 5 MINUTES] GROUP BY origin")
+eng.run()
+eng.results("delays").show()
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from contextlib import ExitStack
+from functools import partial
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Self
 
@@ -20,9 +21,9 @@ import pyarrow.types as pat
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
-from windrow.api.live import Live, failure
+from windrow.api.live import Live, await_stream
 from windrow.cql import CreateStream, CreateTable, Query, parse, parse_duration
-from windrow.errors import SourceError, StatementError, WindrowError, suggestion
+from windrow.errors import SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table, bind
 from windrow.optimizer import explain
 from windrow.runtime.analysis import SparkAnalyst, arrow_schema, reason
@@ -103,7 +104,9 @@ class Engine:
         """
         wait = parse_duration(delay)
         ahead = None if skew is None else parse_duration(skew)
-        self._declare_stream(name, self._source(name, source, format, schema, options), timestamp, wait, ahead)
+        self._declare_stream(
+            name, self._source(name, source, format, schema, options), timestamp, wait, ahead
+        )
 
     def table(
         self,
@@ -121,7 +124,9 @@ class Engine:
         """Register a continuous query. `sink(epoch, answers)` also gets its answers, at least once each."""
         statements = parse(sql)
         if len(statements) != 1 or not isinstance(statements[0], Query):
-            raise StatementError("a query is one SELECT", sql, 0, len(sql), "for several statements: eng.execute(…)")
+            raise StatementError(
+                "a query is one SELECT", sql, 0, len(sql), "for several statements: eng.execute(…)"
+            )
         self._add_query(name, statements[0], sink)
 
     def execute(self, statements: str) -> list[str]:
@@ -166,7 +171,7 @@ class Engine:
     # what it says
 
     def explain(self, *, sql: bool = False) -> str:
-        """The plan of all queries: passes over the stream, slices, algorithms; `sql` adds Spark's statements."""
+        """The plan of all queries: passes, slices, algorithms; `sql` adds the statements that Spark runs."""
         return explain({name: query.plan for name, query in self._queries.items()}, sql=sql)
 
     def results(self, name: str) -> DataFrame:
@@ -208,7 +213,7 @@ class Engine:
                     self._report(runner.run_frame(frame, queries, self._tables(), seal=seal))
                     continue
                 query = self._writer(name, live=False).trigger(availableNow=True).start()
-                await_stream(query, lambda name=name: self._failures.pop(name, None))
+                await_stream(query, partial(self._failures.pop, name, None))
                 if seal:
                     self._report(runner.seal(self._queries_of(name)))
 
@@ -218,7 +223,9 @@ class Engine:
         parse_duration(trigger)
         bounded = [n for n in self._streams_in_use() if not self._is_unbounded(n)]
         if bounded:
-            raise SourceError(f"'{bounded[0]}' is a static DataFrame, so there is nothing to wait for; use run()")
+            raise SourceError(
+                f"'{bounded[0]}' is a static DataFrame, so there is nothing to wait for; use run()"
+            )
         held = ExitStack()
         held.enter_context(self._home.running())
         self._epoch = self._home.last_epoch()
@@ -307,36 +314,40 @@ class Engine:
         if isinstance(source, DataFrame):
             return source
         if not hasattr(source, "__fspath__") and not isinstance(source, str):
-            raise SourceError(f"'{name}': a source is a Spark DataFrame or a path, not {type(source).__name__}")
+            raise SourceError(
+                f"'{name}': a source is a Spark DataFrame or a path, not {type(source).__name__}"
+            )
         if format not in FORMATS:
             raise SourceError(f"'{name}': unknown format '{format}'; there are {', '.join(FORMATS)}")
         return FileSource(str(source), format, schema, dict(options or {}))
 
     def _declare(self, statement: CreateStream | CreateTable) -> None:
-        columns = statement.columns and ", ".join(f"`{n}` {t}" for n, t in statement.columns)
+        columns = ", ".join(f"`{name}` {of_type}" for name, of_type in statement.columns or ()) or None
         source = FileSource(statement.path, statement.format, columns, statement.options)
         try:
-            if isinstance(statement, CreateStream):
-                self._declare_stream(
-                    statement.name, source, statement.timestamp, statement.delay, statement.skew
-                )
-            else:
+            if isinstance(statement, CreateTable):
                 self._declare_table(statement.name, source)
+                return
+            self._declare_stream(statement.name, source, statement.timestamp, statement.delay, statement.skew)
         except SourceError as error:
             raise StatementError(str(error), statement.text, *statement.path_span) from error
-        except _TimestampError as error:
-            raise StatementError(str(error), statement.text, *statement.timestamp_span, error.hint) from error
+        except TimestampError as error:
+            assert isinstance(statement, CreateStream)
+            place = statement.timestamp_span
+            raise StatementError(error.problem, statement.text, *place, error.hint) from error
 
-    def _declare_stream(self, name: str, source: Source, timestamp: str, delay: int, skew: int | None) -> None:
+    def _declare_stream(
+        self, name: str, source: Source, timestamp: str, delay: int, skew: int | None
+    ) -> None:
         self._check_free(name)
         columns = self._columns(source)
         spelled = next((column for column in columns if column.lower() == timestamp.lower()), None)
         if spelled is None:
             hint = suggestion(timestamp, columns) or f"the columns are {', '.join(columns)}"
-            raise _TimestampError(f"stream '{name}' has no column '{timestamp}' for its event time", hint)
+            raise TimestampError(f"stream '{name}' has no column '{timestamp}' for its event time", hint)
         if not pat.is_timestamp(columns[spelled]):
-            raise _TimestampError(
-                f"column '{spelled}' of '{name}' is of type {columns[spelled]}; event time must be a TIMESTAMP",
+            raise TimestampError(
+                f"column '{spelled}' of '{name}' is {columns[spelled]}; event time must be a TIMESTAMP",
                 "convert it, for example with to_timestamp() or timestamp_seconds()",
             )
         if isinstance(source, FileSource):
@@ -376,7 +387,10 @@ class Engine:
         if taken is not None:
             place = statement.name_span
             raise StatementError(
-                f"there is a query called '{taken}' already", statement.text, *place, "use another name, or drop it"
+                f"there is a query called '{taken}' already",
+                statement.text,
+                *place,
+                "use another name, or drop it",
             )
         plan = bind(statement, self._relations, self._analyst)
         progress = self._home.progress(plan.stream.name)
@@ -401,7 +415,9 @@ class Engine:
         relation = next((r for n, r in self._relations.items() if n.lower() == name.lower()), None)
         if not isinstance(relation, Stream):
             streams = [n for n, r in self._relations.items() if isinstance(r, Stream)]
-            raise WindrowError(f"there is no stream '{name}'; {suggestion(name, streams) or f'there are {streams}'}")
+            raise WindrowError(
+                f"there is no stream '{name}'; {suggestion(name, streams) or f'there are {streams}'}"
+            )
         return relation
 
     def _running(self, name: str) -> RunningQuery:
@@ -412,11 +428,3 @@ class Engine:
                 f"there is no query '{name}'; {suggestion(name, self._queries) or f'registered: {known}'}"
             )
         return self._queries[spelled]
-
-
-class _TimestampError(WindrowError):
-    """The event-time column is missing or of another type."""
-
-    def __init__(self, problem: str, hint: str) -> None:
-        self.hint = hint
-        super().__init__(f"{problem}\n{hint}")

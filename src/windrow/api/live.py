@@ -56,7 +56,7 @@ def await_stream(query: Any, failure: Callable[[], Exception | None], seconds: f
 
 
 def with_our_errors(wait: Callable[[], Any], failure: Callable[[], Exception | None]) -> None:
-    """Wait; what stopped the stream is raised as it was, where it was ours, instead of Spark's report of it."""
+    """Wait; an error of ours that stopped the stream is raised as itself, not as Spark's report of it."""
     try:
         wait()
     except PySparkException as error:

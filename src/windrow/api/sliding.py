@@ -90,15 +90,19 @@ def sliding(
     # A shard holds many keys: a task is then one call into Python, not one a key.
     spread = [F.col(f"_key{i}") for i in range(len(spec.keys))] or [F.lit(0)]
     shards = 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    return partials.groupBy(F.pmod(F.hash(*spread), F.lit(shards))).applyInArrow(answer, from_arrow_schema(schema))
+    return partials.groupBy(F.pmod(F.hash(*spread), F.lit(shards))).applyInArrow(
+        answer, from_arrow_schema(schema)
+    )
 
 
 def _windows(windows: Sequence[tuple[str, str]], start_time: str) -> tuple[Window, ...]:
     start = parse_duration(start_time)
     made = []
     for pair in windows:
-        if isinstance(pair, str) or len(pair) != 2:
-            raise WindrowError(f"a window is a (range, slide) pair such as ('1 hour', '1 minute'), not {pair!r}")
+        if len(pair) != 2:
+            raise WindrowError(
+                f"a window is a (range, slide) pair such as ('1 hour', '1 minute'), not {pair!r}"
+            )
         length, slide = parse_duration(pair[0]), parse_duration(pair[1])
         if length <= 0 or slide <= 0:
             raise WindrowError(f"window {pair!r}: range and slide must be longer than zero")
@@ -135,17 +139,17 @@ class _Spec:
         object.__setattr__(self, "timestamp", names[self.timestamp.lower()])
         of_type = arrow_schema(df.select(f"`{self.timestamp}`").schema).types[0]
         if not pat.is_timestamp(of_type):
-            raise WindrowError(f"column '{self.timestamp}' is of type {of_type}; event time must be a TIMESTAMP")
+            raise WindrowError(
+                f"column '{self.timestamp}' is of type {of_type}; event time must be a TIMESTAMP"
+            )
         if not self.aggs:
             raise WindrowError("name at least one aggregate, such as aggs={'n': ('count', '*')}")
         for name, call in self.aggs.items():
-            if isinstance(call, str) or len(call) != 2:
+            if len(call) != 2:
                 raise WindrowError(f"aggs[{name!r}] must be a (function, column) pair, not {call!r}")
             if call[0].lower() not in AGGREGATES:
-                known = ", ".join(sorted(AGGREGATES))
-                raise WindrowError(
-                    f"aggs[{name!r}]: unknown aggregate '{call[0]}'; {suggestion(call[0], AGGREGATES) or known}"
-                )
+                hint = suggestion(call[0], AGGREGATES) or f"there are {', '.join(sorted(AGGREGATES))}"
+                raise WindrowError(f"aggs[{name!r}]: unknown aggregate '{call[0]}'; {hint}")
         if self.wide and len({(w.slide, w.offset) for w in self.windows}) > 1:
             raise PlanError(
                 "wide=True needs windows that end together: the same slide, and ranges that differ by "
@@ -279,9 +283,7 @@ class SlidingStream:
             union = union.unionByName(frame)
         return union
 
-    def _prepare(
-        self, home: str | os.PathLike[str], sink: Callable[[int, pa.Table], None] | None
-    ) -> Engine:
+    def _prepare(self, home: str | os.PathLike[str], sink: Callable[[int, pa.Table], None] | None) -> Engine:
         engine = Engine(home, spark=self._df.sparkSession)
         engine.stream(INPUT, self._df, timestamp=self._spec.timestamp, delay=self._delay)
         for window in self._spec.windows:

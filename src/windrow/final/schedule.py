@@ -101,8 +101,11 @@ class Liveness:
             )  # fmt: skip
             if count == 0:
                 return
-            total = steps[5, count]
-            yield Schedule(*steps[:5, :count], steps[5, : count + 1], answers[:total])
+            ends, evict_to, push_to, block, block_from = steps[:5, :count]
+            answers_from = steps[5, : count + 1]
+            yield Schedule(
+                ends, evict_to, push_to, block, block_from, answers_from, answers[: answers_from[-1]]
+            )
 
 
 @njit(cache=True)

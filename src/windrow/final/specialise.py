@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 def specialise(kernel: FunctionType, operation: Operation) -> Callable[..., Any]:
     """`kernel` with `combine` and `inverse` bound to the operation's, compiled."""
     bound = {"combine": operation.combine, "inverse": operation.inverse}
-    code = b"".join(
-        function.py_func.__code__.co_code + repr(function.py_func.__code__.co_consts).encode()
-        for function in cast("list[Any]", [operation.combine, operation.inverse])
-        if function is not None
+    functions: list[Any] = [operation.combine, operation.inverse]
+    codes = [function.py_func.__code__ for function in functions if function is not None]
+    fingerprint = sha256(b"".join(c.co_code + repr(c.co_consts).encode() for c in codes)).hexdigest()[:8]
+    copy = FunctionType(
+        kernel.__code__, {**kernel.__globals__, **bound}, kernel.__name__, kernel.__defaults__
     )
-    copy = FunctionType(kernel.__code__, {**kernel.__globals__, **bound}, kernel.__name__, kernel.__defaults__)
     copy.__module__ = kernel.__module__
-    copy.__qualname__ = f"{kernel.__name__}_{operation.name}_{sha256(code).hexdigest()[:8]}"
+    copy.__qualname__ = f"{kernel.__name__}_{operation.name}_{fingerprint}"
     return cast("Callable[..., Any]", njit(cache=True)(copy))

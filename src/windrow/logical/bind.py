@@ -17,7 +17,7 @@ from sqlglot import exp
 from windrow.aggregates import AGGREGATES, Aggregate, aggregate
 from windrow.cql import name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
-from windrow.final import choose, named, refuse_mismatch
+from windrow.final import named, refuse_mismatch
 from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan
 from windrow.logical.refuse import function_name, refuse
 from windrow.logical.relation import Stream, Table
@@ -110,7 +110,9 @@ class _Binder:
 
     def _relation(self, table: exp.Expr) -> Relation:
         if not isinstance(table, exp.Table):
-            raise self._fail("only streams and tables can stand here; sub-queries are not supported yet", table)
+            raise self._fail(
+                "only streams and tables can stand here; sub-queries are not supported yet", table
+            )
         relation = next((r for n, r in self.relations.items() if n.lower() == table.name.lower()), None)
         if relation is None:
             known = sorted(self.relations)
@@ -130,9 +132,11 @@ class _Binder:
             if window is not None:
                 raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
             raise self._fail(
-                f"'{relation.name}' is a table; a continuous query starts FROM a stream with a window", clause.this,
-                "put the stream first and JOIN the table", name=True,
-            )  # fmt: skip
+                f"'{relation.name}' is a table; a continuous query starts FROM a stream with a window",
+                clause.this,
+                "put the stream first and JOIN the table",
+                name=True,
+            )
         if window is None:
             raise self._fail(
                 f"stream '{relation.name}' needs a window", clause.this,
@@ -150,9 +154,13 @@ class _Binder:
             raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
         if join.side.upper() in ("RIGHT", "FULL") or join.kind.upper() in ("SEMI", "ANTI"):
             kind = (join.side or join.kind).upper()
-            raise self._fail(f"{kind} JOIN is not supported yet", join.this, "use JOIN or LEFT JOIN", name=True)
+            raise self._fail(
+                f"{kind} JOIN is not supported yet", join.this, "use JOIN or LEFT JOIN", name=True
+            )
         if join.method:
-            raise self._fail(f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True)
+            raise self._fail(
+                f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True
+            )
         self._add(join.this, relation)
         return relation
 
@@ -160,7 +168,9 @@ class _Binder:
         # The stream goes by its own name in the plan, so that queries with other aliases can share.
         alias = table.alias or relation.name
         if any(known.lower() == alias.lower() for known in self.scope.relations):
-            raise self._fail(f"two relations are called '{alias}'", table, "give one of them an alias", name=True)
+            raise self._fail(
+                f"two relations are called '{alias}'", table, "give one of them an alias", name=True
+            )
         self.scope.relations[alias] = relation
 
     def _join_sql(self, join: exp.Join, table: Table) -> str:
@@ -280,7 +290,9 @@ class _Binder:
         name = function_name(call)
         if name not in AGGREGATES:
             raise self._fail(f"{name.upper()} over a window is not supported yet", call, name=True)
-        if any(isinstance(node, exp.Func) and _is_aggregate(node) for node in call.walk() if node is not call):
+        if any(
+            isinstance(node, exp.Func) and _is_aggregate(node) for node in call.walk() if node is not call
+        ):
             raise self._fail(f"an aggregate inside {name.upper()} has no meaning", call)
         arguments = [self._argument(node) for node in call.iter_expressions()]
         if len(arguments) > 1:
@@ -350,7 +362,7 @@ class _Binder:
         key_types: Sequence[pa.DataType],
         aggregates: Sequence[Aggregate],
     ) -> list[Output]:
-        columns = {name: stream.time_type for name in WINDOW_COLUMNS}
+        columns = dict.fromkeys(WINDOW_COLUMNS, stream.time_type)
         columns |= {f"_key{i}": of_type for i, of_type in enumerate(key_types)}
         columns |= {f"_aggregate{i}": item.result_type for i, item in enumerate(aggregates)}
         from_answers = f"FROM {view_name(ANSWERS)}"
@@ -358,7 +370,9 @@ class _Binder:
         if having:
             condition = [self.select.args["having"]]
             self._describe(["1"], f"{from_answers} WHERE {having}", condition, relations)
-        lifted = [(item, node) for item, node in lifted if node.name.lower() not in WINDOW_COLUMNS or item.alias]
+        lifted = [
+            (item, node) for item, node in lifted if node.name.lower() not in WINDOW_COLUMNS or item.alias
+        ]
         names = [self._output_name(item) for item, _ in lifted]
         counts = Counter([*WINDOW_COLUMNS, *(name.lower() for name in names)])
         for (item, _), name in zip(lifted, names, strict=True):

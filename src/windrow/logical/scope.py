@@ -32,9 +32,7 @@ class Scope:
         """A copy of the expression with every column resolved."""
         copy = expression.copy()
         lambdas = {
-            variable.name.lower()
-            for node in copy.find_all(exp.Lambda)
-            for variable in node.expressions
+            variable.name.lower() for node in copy.find_all(exp.Lambda) for variable in node.expressions
         }
         for column in list(copy.find_all(exp.Column)):
             if not column.table and column.name.lower() in lambdas:
@@ -80,7 +78,9 @@ class Scope:
             hint = suggestion(name, columns) or f"its columns are {', '.join(columns)}"
             raise StatementError(f"'{alias}' has no column '{name}'", self.text, *span(column), hint)
         self.used.setdefault(alias, set()).add(spelled)
-        found: exp.Expr = exp.column(exp.to_identifier(spelled, quoted=True), exp.to_identifier(alias, quoted=True))
+        found: exp.Expr = exp.column(
+            exp.to_identifier(spelled, quoted=True), exp.to_identifier(alias, quoted=True)
+        )
         for inner in fields:
             found = exp.Dot(this=found, expression=exp.to_identifier(inner, quoted=True))
         return found
@@ -96,4 +96,6 @@ class Scope:
         ]
 
     def _all_columns(self) -> list[str]:
-        return list(dict.fromkeys(column for relation in self.relations.values() for column in relation.columns))
+        return list(
+            dict.fromkeys(column for relation in self.relations.values() for column in relation.columns)
+        )

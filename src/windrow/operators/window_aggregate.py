@@ -175,7 +175,9 @@ class WindowAggregate:
         return self._keys.encode([_column(table, name) for name in names])
 
     def _records(self, columns: Mapping[Partial, Sequence[Any]], rows: int) -> Records:
-        records = {operation: np.empty((rows, width), operation.dtype) for operation, width in self._operations}
+        records = {
+            operation: np.empty((rows, width), operation.dtype) for operation, width in self._operations
+        }
         for partial, slots in self._slots.items():
             for slot, values in zip(slots, columns[partial], strict=True):
                 if slot.column.ranked:

@@ -92,7 +92,7 @@ class Pass:
         side = [LATEST, ROWS] if self.sees_every_row else []
         return [SLICE, *self.query.keys, *self.expressions, *side]
 
-    def sql(self, bounds: Bounds, view: str | None = None) -> str:
+    def sql(self, bounds: Bounds) -> str:
         """The SELECT that lifts and combines partials in the JVM."""
         query = self.query
         good = bounds.good()
@@ -105,11 +105,11 @@ class Pass:
             items += [f"{e} FILTER (WHERE {good}) AS _p{i}" for i, e in enumerate(self.expressions)]
             alive = "" if bounds.ahead is None else f" FILTER (WHERE NOT {bounds.dead()})"
             items += [f"max({INSTANT}){alive} AS {LATEST}", f"count(*) AS {ROWS}"]
-            source = instants_sql(query.stream, view)
+            source = instants_sql(query.stream)
         else:
             items = [f"{start} AS {SLICE}", *keys]
             items += [f"{e} AS _p{i}" for i, e in enumerate(self.expressions)]
-            source = f"SELECT * FROM ({instants_sql(query.stream, view)}) WHERE {good}"
+            source = f"SELECT * FROM ({instants_sql(query.stream)}) WHERE {good}"
         lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS `{query.stream.name}`"]
         lines += [enrichment.join for enrichment in query.enrichments]
         if query.where:
@@ -134,9 +134,10 @@ def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass]:
     ]
 
 
-def instants_sql(stream: Stream, view: str | None = None) -> str:
+def instants_sql(stream: Stream) -> str:
     """The stream's rows, with the event time in microseconds."""
-    return f"SELECT *, {instant_sql(stream.timestamp, stream.time_type)} AS {INSTANT} FROM {view or view_name(stream.name)}"
+    instant = instant_sql(stream.timestamp, stream.time_type)
+    return f"SELECT *, {instant} AS {INSTANT} FROM {view_name(stream.name)}"
 
 
 def instant_sql(column: str, of_type: pa.DataType) -> str:

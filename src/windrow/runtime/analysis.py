@@ -9,7 +9,9 @@ from threading import RLock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
+from pyspark.errors.exceptions.captured import convert_exception
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from windrow.errors import StatementError
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+SPARK_ERRORS = (PySparkException, Py4JJavaError)
+"""What Spark raises; the second kind where a query runs inside foreachBatch."""
+
+CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]\s*")
 VIEWS = RLock()
 """Held while temporary views have Windrow's names; analysis is immediate, so the names can be reused."""
 
@@ -41,7 +47,7 @@ class SparkAnalyst:
         try:
             with quiet():
                 return arrow_schema(select(self._spark, sql, frames).schema)
-        except PySparkException as error:
+        except SPARK_ERRORS as error:
             raise StatementError(reason(error)) from error
 
     def functions(self) -> frozenset[str]:
@@ -99,15 +105,21 @@ def reason(error: BaseException) -> str:
     >>> reason(ValueError("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n== SQL ==\\nSELECT"))
     'Division by zero.'
     """
-    text = str(error)
-    cause = getattr(error, "_cause", None)
-    if "[FAILED_READ_FILE" in text and cause is not None:
-        return f"{_brief(text)} {reason(cause)}"  # where; the cause says what
-    return _brief(text)
+    if isinstance(error, Py4JJavaError):  # what a Spark error is inside foreachBatch
+        error = convert_exception(error.java_exception)
+    chain = [str(error)]
+    while (cause := getattr(error, "_cause", None)) is not None:
+        error = cause
+        chain.append(str(error))
+    told = [text for text in chain if CONDITION.search(text)] or chain[:1]
+    told = list(dict.fromkeys(map(_brief, told)))
+    # A file that cannot be read says where; its cause says what is wrong with it.
+    return " ".join(told[:2]) if any("[FAILED_READ_FILE" in text for text in chain) else told[0]
 
 
 def _brief(text: str) -> str:
-    if "[" in text and "Exception: [" in text:
-        text = text[text.index("Exception: [") + len("Exception: ") :]
-    text = re.split(r"; line \d+ pos|SQLSTATE|\n\tat |\n==|;\n", text)[0]
-    return re.sub(r"^\[[A-Z0-9_.]+\]\s*", "", text.strip()).replace("_windrow_", "").strip()
+    condition = CONDITION.search(text)
+    if condition is not None:
+        text = text[condition.end() :]
+    text = re.split(r"; line \d+ pos|SQLSTATE|\n\tat |\n==|;\n|\n\nJVM stacktrace", text)[0]
+    return text.replace("_windrow_", "").strip()

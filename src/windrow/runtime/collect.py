@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.errors import PySparkException
 
 from windrow.errors import QueryFailed
 from windrow.operators.window_aggregate import SLICE
 from windrow.optimizer.passes import LATEST, ROWS, tally_sql
-from windrow.runtime.analysis import quiet, reason, select
+from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +40,7 @@ def collect(
     try:
         with quiet():
             collected = select(batch.sparkSession, shared.sql(bounds), frames).toArrow()
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         names = ", ".join(shared.queries)
         raise QueryFailed(f"{names}: {reason(error)}") from error
     collected = with_key_types(collected.rename_columns(shared.columns), shared.query)

@@ -75,7 +75,9 @@ class EpochReport:
 class StreamRunner:
     """Runs the epochs of one stream."""
 
-    def __init__(self, spark: SparkSession, home: Home, stream: Stream, next_epoch: Callable[[], int]) -> None:
+    def __init__(
+        self, spark: SparkSession, home: Home, stream: Stream, next_epoch: Callable[[], int]
+    ) -> None:
         self.stream = stream
         self.progress = home.progress(stream.name)
         self._spark = spark
@@ -116,7 +118,12 @@ class StreamRunner:
         return self._finish(running, partials, progress, tally, clock)
 
     def run_frame(
-        self, frame: DataFrame, queries: Iterable[RunningQuery], tables: Mapping[str, DataFrame], *, seal: bool
+        self,
+        frame: DataFrame,
+        queries: Iterable[RunningQuery],
+        tables: Mapping[str, DataFrame],
+        *,
+        seal: bool,
     ) -> EpochReport | None:
         """Process a bounded frame, whole, for the queries that have not seen it."""
         fresh = [query for query in queries if not query.stored.started]
@@ -181,7 +188,13 @@ class StreamRunner:
             written = [*results.close(), *(file for file in files if file is not None)]
             horizons = {query.stored: self._horizon(query, progress) for query in queries}
             self._home.commit(
-                epoch, self.stream.name, progress, clock, (tally.rows, tally.late, tally.dead), written, horizons
+                epoch,
+                self.stream.name,
+                progress,
+                clock,
+                (tally.rows, tally.late, tally.dead),
+                written,
+                horizons,
             )
         except BaseException:
             results.abandon()

@@ -115,7 +115,8 @@ class Home:
             (found,) = database.execute("SELECT format FROM about").fetchone()
         if found != FORMAT:
             raise HomeError(
-                f"{self.path} has format {found} and this Windrow reads {FORMAT}; use the version that made it"
+                f"{self.path} has format {found} and this Windrow reads {FORMAT}; "
+                "use the version that made it"
             )
 
     def close(self) -> None:
@@ -159,12 +160,15 @@ class Home:
         """Remember a relation; the same definition again is fine, another one is not."""
         text = json.dumps(definition, sort_keys=True)
         with self.transaction() as database:
-            row = database.execute("SELECT kind, definition FROM relations WHERE name = ?", (name,)).fetchone()
+            row = database.execute(
+                "SELECT kind, definition FROM relations WHERE name = ?", (name,)
+            ).fetchone()
             if row is None:
                 database.execute("INSERT INTO relations VALUES (?, ?, ?)", (name, kind, text))
             elif row != (kind, text):
                 raise HomeError(
-                    f"{row[0]} '{name}' is defined otherwise in this home:\n  there: {row[1]}\n  here:  {text}\n"
+                    f"{row[0]} '{name}' is defined otherwise in this home:\n"
+                    f"  there: {row[1]}\n  here:  {text}\n"
                     "use another name, or another home"
                 )
 
@@ -173,7 +177,10 @@ class Home:
         rows = self._database.execute(
             "SELECT id, name, sql, stream, started, sealed, schema FROM queries WHERE NOT dropped ORDER BY id"
         )
-        return [StoredQuery(*row[:4], bool(row[4]), bool(row[5]), row[6]) for row in rows]
+        return [
+            StoredQuery(number, name, sql, stream, bool(started), bool(sealed), schema)
+            for number, name, sql, stream, started, sealed, schema in rows
+        ]
 
     def add_query(self, name: str, sql: str, stream: str, schema: str) -> StoredQuery:
         """Remember a query; the same text under the same name again is the same query."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 
 from windrow.errors import QueryFailed
 from windrow.logical import ANSWERS, view_name
-from windrow.runtime.analysis import quiet, reason, select
+from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
 from windrow.runtime.results import result_schema
 
 if TYPE_CHECKING:
@@ -37,5 +36,5 @@ def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa
         with quiet():
             frame = select(spark, sql, {ANSWERS: spark.createDataFrame(answers)})
             return frame.toArrow().rename_columns(schema.names).cast(schema)
-    except PySparkException as error:
+    except SPARK_ERRORS as error:
         raise QueryFailed(reason(error)) from error

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.columns import Columns
 from rich.console import Group
 from rich.live import Live
 from rich.padding import Padding
@@ -94,20 +93,20 @@ class Board:
 
     def render(self) -> RenderableType:
         """The whole board."""
-        parts: list[RenderableType] = [self._header(), "", self._delays(), ""]
-        parts.append(Columns([self._carriers(), self._busiest_hours(), self._late_routes()], padding=(0, 4)))
-        parts.append(self._footer())
-        return Padding(Group(*parts), (1, 1, 0, 1))
+        lists = Table.grid(padding=(0, 4, 0, 0))
+        lists.add_row(self._carriers(), self._busiest_hours(), self._late_routes())
+        board = Group(self._header(), "", self._delays(), "", lists, "", *self._footer())
+        return Padding(board, (1, 1))
 
     def _header(self) -> RenderableType:
         grid = Table.grid(padding=(0, 2))
-        day = f"{self.reached:%d %B %Y}" if self.reached else "waiting for the first batch …"
+        day = f"{self.reached:%d %B %Y}" if self.reached else f"the first batch … {self.seconds:.0f} s"
         rate = self.rows / max(self.seconds, 1e-9)
         grid.add_row(
             Text(day, style="bold"),
             ProgressBar(total=self.flights, completed=self.rows, width=24),
             f"{self.rows:,} flights",
-            f"{rate:,.0f}/s",
+            f"{rate:,.0f} rows/s",
             Text(f"{self.answers:,} answers", style="green"),
         )
         return grid
@@ -140,8 +139,7 @@ class Board:
         table = _table("Worst airlines, 7 days")
         rows = [row for row in self.latest.get("carriers", []) if row["mean"] is not None]
         for row in sorted(rows, key=lambda row: -row["mean"])[:TOP]:
-            name = row["airline"].removesuffix(" Inc.").removesuffix(" Co.").removesuffix(" Airlines")
-            table.add_row(name, _minutes(row["mean"]))
+            table.add_row(_short(row["airline"]), _minutes(row["mean"]))
         return _filled(table)
 
     def _busiest_hours(self) -> RenderableType:
@@ -156,24 +154,30 @@ class Board:
             table.add_row(f"{row['origin']} → {row['dest']}", _minutes(row["mean"]))
         return _filled(table)
 
-    def _footer(self) -> RenderableType:
-        parts = []
-        for row in self.latest.get("distance", []):
-            parts.append(f"{row['miles']:,} miles scheduled in 24 hours")
-        for row in self.latest.get("made_up", []):
-            parts.append(f"{row['minutes']:.1f} minutes made up in the air, on flights that left late")
-        return Text("; ".join(parts), style="dim")
+    def _footer(self) -> list[Text]:
+        miles = [f"{row['miles']:,} miles scheduled in 24 hours" for row in self.latest.get("distance", [])]
+        made_up = [
+            f"{row['minutes']:.1f} minutes made up in the air by flights that left late, over 7 days"
+            for row in self.latest.get("made_up", [])
+        ]
+        return [Text(line, style="dim") for line in (*miles, *made_up)]
 
 
 def _table(title: str, *, wide: bool = False) -> Table:
     table = Table(
         box=None, title=title, title_justify="left", title_style="cyan", header_style="dim", pad_edge=False,
-        show_header=wide, padding=(0, 3, 0, 0) if wide else (0, 2, 0, 0),
+        show_header=wide, padding=(0, 3, 0, 0) if wide else (0, 2, 0, 0), min_width=len(title),
     )  # fmt: skip
     if not wide:
         table.add_column(no_wrap=True)
         table.add_column(justify="right")
     return table
+
+
+def _short(airline: str) -> str:
+    for end in (" Inc.", " Co.", " Corporation", " Airlines"):
+        airline = airline.removesuffix(end)
+    return airline
 
 
 def _filled(table: Table) -> Table:

@@ -42,9 +42,10 @@ class Comparison:
     differences: tuple[str, ...]
 
     @property
-    def ratio(self) -> float:
-        """How many times faster Windrow was."""
-        return self.spark_seconds / self.windrow_seconds
+    def verdict(self) -> str:
+        """How many times faster Windrow was; on a few rows it may well be slower."""
+        ratio = self.spark_seconds / self.windrow_seconds
+        return f"{ratio:.1f}× faster" if ratio >= 1 else f"{1 / ratio:.1f}× slower"
 
 
 def compare(eng: windrow.Engine, data: Path, scratch: Path, replayed: pd.DataFrame) -> Comparison:

@@ -40,7 +40,7 @@ def draw(path: Path, week: pd.DataFrame, day: pd.DataFrame) -> None:
     axes.grid(axis="y", color="0.92")
     axes.spines[["top", "right"]].set_visible(False)
     axes.set_title(TITLE, loc="left")
-    axes.legend(frameon=False, loc="upper left", ncols=3)
+    axes.legend(frameon=False, loc="upper right")
     figure.savefig(path)
 
 
@@ -57,7 +57,7 @@ def _point_out_worst(axes: Axes, day: pd.DataFrame) -> None:
         f"worst 24 hours: {worst['origin']}, until {worst['window_end']:%d %b %H:%M},\n"
         f"{worst['mean']:.0f} minutes on average over {worst['flights']:,} flights",
         xy=(worst["window_end"], worst["mean"]),
-        xytext=(24, -6),
+        xytext=(20, 4),
         textcoords="offset points",
         va="top",
         fontsize=9,

@@ -1,0 +1,72 @@
+"""Cuts: the counts of Shein's Table 1, and that no window boundary falls inside a slice."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.slicing import (
+    Window,
+    cuts_for_pass,
+    granules,
+    pairs,
+    pairs_per_window,
+    panes,
+    panes_per_window,
+)
+
+windows = st.builds(Window, range=st.integers(1, 60), slide=st.integers(1, 40), offset=st.integers(0, 60))
+
+
+def slices_in(cuts, window, end):
+    """Counted the obvious way: distinct slices of the instants in the window that ends there."""
+    return len(set(cuts.slice_starts(np.arange(end - window.range, end)).tolist()))
+
+
+@given(windows, st.integers(-20, 20))
+def test_table_1(window, number):
+    end = window.offset + number * window.slide
+    expected_panes = window.range // np.gcd(window.range, window.slide)
+    assert panes_per_window(window) == expected_panes == slices_in(panes(window), window, end)
+    if window.range % window.slide == 0:
+        expected_pairs = window.range // window.slide
+    else:
+        expected_pairs = 2 * (window.range // window.slide) + 1
+    assert pairs_per_window(window) == expected_pairs == slices_in(pairs(window), window, end)
+    assert expected_pairs <= expected_panes
+
+
+@given(st.lists(windows, min_size=1, max_size=4), st.integers(-5_000, 5_000))
+def test_every_window_is_a_whole_number_of_slices(shared, instant):
+    """A window boundary is where a slice starts, in the shared cuts and in each query's own."""
+    for window in shared:
+        for cuts in (cuts_for_pass(shared), granules(shared), pairs(window), panes(window)):
+            end = window.last_evaluation_until(instant)
+            for boundary in (end, end - window.range):
+                assert cuts.slice_starts(np.array([boundary])) == boundary
+
+
+@given(st.lists(windows, min_size=1, max_size=4), st.lists(st.integers(-(10**15), 10**15), min_size=1))
+def test_a_slice_holds_its_instants_and_is_cut_no_finer_by_cutting_twice(shared, instants):
+    instants = np.array(instants)
+    fine = cuts_for_pass(shared).slice_starts(instants)
+    assert (fine <= instants).all()
+    for window in shared:
+        own = pairs(window)
+        assert (own.slice_starts(fine) == own.slice_starts(instants)).all()
+
+
+@given(windows, st.integers(-(10**15), 10**15))
+def test_evaluations(window, instant):
+    after, until = window.first_evaluation_after(instant), window.last_evaluation_until(instant)
+    assert (after - window.offset) % window.slide == 0
+    assert until <= instant < after == until + window.slide
+
+
+def test_coprime_slides_are_cut_exactly_instead_of_into_granules():
+    """Slides of 7 and 11 seconds have granules of a second; the exact cuts are fewer."""
+    shared = [Window(7_000_000, 7_000_000), Window(11_000_000, 11_000_000)]
+    assert [comb.period for comb in cuts_for_pass(shared).combs] == [7_000_000, 11_000_000]
+    many = [Window(p, p) for p in (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41)]
+    assert len(cuts_for_pass(many).combs) == 1
