@@ -119,11 +119,18 @@ def test_a_live_engine_answers_as_rows_come(spark, files, tmp_path):
         live.process_available()
         assert live.active
         assert engine.results("q").count() > before
+        with pytest.raises(windrow.WindrowError, match="query 'more' needs `x`, which the running engine"):
+            engine.query("more", "SELECT MAX(x) FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
+        engine.query("more", "SELECT MAX(v) AS most FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
+        files.add(130, 140)
+        live.process_available()
+        assert engine.results("more").count() == 9
+        engine.drop("more")
         with pytest.raises(windrow.HomeError, match="another engine is running on"):
             engine_on(files, tmp_path / "home").run()
     assert not live.active
     engine.run()
-    assert_answers(engine, events(spark, 0, 130))
+    assert_answers(engine, events(spark, 0, 140))
 
 
 def test_only_the_columns_in_use_are_read(spark, files, tmp_path):

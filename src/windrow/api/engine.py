@@ -10,7 +10,6 @@ eng.results("delays").show()
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 from contextlib import ExitStack
 from functools import partial
@@ -56,8 +55,8 @@ class Engine:
 
     def __init__(self, home: str | os.PathLike[str] | None = None, spark: SparkSession | None = None) -> None:
         self.spark = checked(spark) if spark is not None else local_session()
-        self._temporary = tempfile.mkdtemp(prefix="windrow-") if home is None else None
-        self._home = Home(home if home is not None else str(self._temporary))
+        self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
+        self._home = Home(self._temporary.name if self._temporary is not None else home or "")
         self._analyst = SparkAnalyst(self.spark)
         self._relations: dict[str, Relation] = {}
         self._sources: dict[str, Source] = {}
@@ -67,6 +66,8 @@ class Engine:
         self._epoch = self._home.last_epoch()
         self._counting = Lock()
         self._failures: dict[str, Exception] = {}
+        self._table_frames: dict[str, DataFrame] = {}
+        self._reading: dict[str, list[str]] = {}  # while live, the columns that each stream's reader reads
         self.on_epoch: Callable[[EpochReport], None] | None = None
         """Called after every epoch, for progress displays."""
 
@@ -80,7 +81,7 @@ class Engine:
         """Close the home (and remove a temporary one). Spark goes on."""
         self._home.close()
         if self._temporary is not None:
-            shutil.rmtree(self._temporary, ignore_errors=True)
+            self._temporary.cleanup()
 
     # what there is
 
@@ -228,6 +229,8 @@ class Engine:
             )
         held = ExitStack()
         held.enter_context(self._home.running())
+        self._reading = {name: self._columns_in_use(name) for name in self._streams_in_use()}
+        held.callback(self._reading.clear)
         self._epoch = self._home.last_epoch()
         try:
             started = [
@@ -244,11 +247,11 @@ class Engine:
         frame = source if isinstance(source, DataFrame) else source.read_stream(self.spark)
         runner = self._runner(name)
         runner.progress = self._home.progress(name)
-        tables = self._tables()
 
         def process(batch: DataFrame, batch_id: int) -> None:
             try:
-                self._report(runner.run_batch(batch, batch_id, self._queries_of(name), tables, live=live))
+                queries, tables = self._queries_of(name), self._tables()
+                self._report(runner.run_batch(batch, batch_id, queries, tables, live=live))
             except Exception as error:
                 self._failures[name] = error  # Spark would hand it on as text
                 raise
@@ -272,7 +275,11 @@ class Engine:
     def _runner(self, name: str) -> StreamRunner:
         stream = self._stream(name)
         if name not in self._runners:
-            self._runners[name] = StreamRunner(self.spark, self._home, stream, self._next_epoch)
+            source = self._sources[name]
+            parquet = isinstance(source, FileSource) and source.format == "parquet"
+            self._runners[name] = StreamRunner(
+                self.spark, self._home, stream, self._next_epoch, rereads_cheaply=parquet
+            )
         return self._runners[name]
 
     def _check_ready(self) -> None:
@@ -294,12 +301,11 @@ class Engine:
         return [query for query in list(self._queries.values()) if query.plan.stream.name == name]
 
     def _tables(self) -> dict[str, DataFrame]:
-        used = {e.table for query in self._queries.values() for e in query.plan.enrichments}
-        frames = {}
-        for name in used:
+        used = {e.table for query in list(self._queries.values()) for e in query.plan.enrichments}
+        for name in used - self._table_frames.keys():
             source = self._sources[name]
-            frames[name] = source if isinstance(source, DataFrame) else source.read(self.spark)
-        return frames
+            self._table_frames[name] = source if isinstance(source, DataFrame) else source.read(self.spark)
+        return self._table_frames
 
     # declaring
 
@@ -400,6 +406,13 @@ class Engine:
                 f"stream '{plan.stream.name}' is sealed in this home: a new query would see no rows; "
                 "use another home, or run(seal=False) next time"
             )
+        if plan.stream.name in self._reading:
+            unread = {f"`{column}`" for column in plan.scan.columns} - set(self._reading[plan.stream.name])
+            if unread:
+                raise WindrowError(
+                    f"query '{name}' needs {', '.join(sorted(unread))}, which the running engine does not read; "
+                    "stop it, add the query, and start it again"
+                )
         stored = self._home.add_query(
             name, statement.select_sql, plan.stream.name, schema_id(result_schema(plan))
         )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery, Stream
     from windrow.slicing import Cuts
 
-INSTANT = "_instant"
+INSTANT = "_windrow_instant"
 LATEST, ROWS = "_latest", "_rows"
 
 

@@ -11,6 +11,7 @@ before the next attempt. A batch that was committed is skipped when Spark hands 
 
 from __future__ import annotations
 
+import logging
 import time
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from windrow.logical import AggregateQuery, Stream
     from windrow.runtime.home import DataFile, Home, StoredQuery
+
+LOG = logging.getLogger("windrow")
 
 
 @dataclass
@@ -76,9 +79,16 @@ class StreamRunner:
     """Runs the epochs of one stream."""
 
     def __init__(
-        self, spark: SparkSession, home: Home, stream: Stream, next_epoch: Callable[[], int]
+        self,
+        spark: SparkSession,
+        home: Home,
+        stream: Stream,
+        next_epoch: Callable[[], int],
+        *,
+        rereads_cheaply: bool = False,
     ) -> None:
         self.stream = stream
+        self._rereads_cheaply = rereads_cheaply
         self.progress = home.progress(stream.name)
         self._spark = spark
         self._home = home
@@ -127,6 +137,11 @@ class StreamRunner:
     ) -> EpochReport | None:
         """Process a bounded frame, whole, for the queries that have not seen it."""
         fresh = [query for query in queries if not query.stored.started]
+        if not fresh and self.progress.sealed:
+            LOG.warning(
+                "stream '%s' is sealed in this home and all its queries are answered: nothing was read",
+                self.stream.name,
+            )
         if not fresh:
             return self.seal(queries) if seal else None
         self.progress = Progress()  # a frame can be read again, from its beginning, for later queries
@@ -156,11 +171,21 @@ class StreamRunner:
         passes = share_passes({query.stored.name: query.plan for query in queries})
         partials: dict[str, pa.Table] = {}
         tally: Tally | None = None
-        for shared in passes:
-            table, counted = collect(shared, batch, bounds, tables)
-            tally = tally or counted
-            partials |= dict.fromkeys(shared.queries, table)
-        return partials, tally or tally_batch(self.stream, batch, bounds)
+        several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
+        # Keeping a batch was measured to cost as much as aggregating it twice, so Parquet is read again;
+        # text is dearer to parse, and a frame of the caller's need not give the same rows twice.
+        keep = several and not self._rereads_cheaply
+        if keep:
+            batch = batch.persist()
+        try:
+            for shared in passes:
+                table, counted = collect(shared, batch, bounds, tables)
+                tally = tally or counted
+                partials |= dict.fromkeys(shared.queries, table)
+            return partials, tally or tally_batch(self.stream, batch, bounds)
+        finally:
+            if keep:
+                batch.unpersist()
 
     def _finish(
         self,

@@ -17,6 +17,7 @@ import uuid
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -94,6 +95,7 @@ class Home:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.path = Path(directory).absolute()
+        self._one_at_a_time = RLock()  # streams run in threads of their own and share the connection
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(
@@ -125,14 +127,19 @@ class Home:
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing."""
-        self._database.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._database
-        except BaseException:
-            self._database.execute("ROLLBACK")
-            raise
-        self._database.execute("COMMIT")
+        """All or nothing, one thread at a time."""
+        with self._one_at_a_time:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+            except BaseException:
+                self._database.execute("ROLLBACK")
+                raise
+            self._database.execute("COMMIT")
+
+    def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        with self._one_at_a_time:
+            return self._database.execute(sql, values).fetchall()
 
     @contextmanager
     def running(self) -> Iterator[None]:
@@ -148,7 +155,7 @@ class Home:
             yield
 
     def _sweep(self) -> None:
-        known = {row[0] for row in self._database.execute("SELECT path FROM files")}
+        known = {row[0] for row in self._rows("SELECT path FROM files")}
         for folder in ("results", "slices"):
             for path in (self.path / folder).rglob("*"):
                 if path.is_file() and str(path.relative_to(self.path)) not in known:
@@ -174,7 +181,7 @@ class Home:
 
     def queries(self) -> list[StoredQuery]:
         """The queries that have not been dropped, in the order in which they came."""
-        rows = self._database.execute(
+        rows = self._rows(
             "SELECT id, name, sql, stream, started, sealed, schema FROM queries WHERE NOT dropped ORDER BY id"
         )
         return [
@@ -201,31 +208,31 @@ class Home:
         """Forget a query and its state; its results stay until the home goes."""
         with self.transaction() as database:
             database.execute("UPDATE queries SET dropped = 1 WHERE id = ?", (query.id,))
-            state = ("closed", str(query.id)), ("open", str(query.id))
-            paths = [p for k, o in state for p in self._paths(database, k, o)]
+            paths = [path for kind in ("closed", "open") for path in self._paths(kind, str(query.id))]
             self._forget(database, paths)
         self._unlink(paths)
 
     def progress(self, stream: str) -> Progress:
         """How far a stream has been read."""
-        row = self._database.execute(
-            "SELECT batch, watermark, sealed, rows, late, dead FROM progress WHERE stream = ?", (stream,)
-        ).fetchone()
-        return Progress(row[0], row[1], bool(row[2]), *row[3:]) if row else Progress()
+        rows = self._rows(
+            "SELECT batch, watermark, sealed, rows, late, dead FROM progress WHERE stream = ?", stream
+        )
+        for batch, watermark, sealed, *counts in rows:
+            return Progress(batch, watermark, bool(sealed), *counts)
+        return Progress()
 
     def last_epoch(self) -> int:
         """The number of the last committed epoch; -1 before the first."""
-        (epoch,) = self._database.execute("SELECT coalesce(max(epoch), -1) FROM epochs").fetchone()
+        ((epoch,),) = self._rows("SELECT coalesce(max(epoch), -1) FROM epochs")
         return int(epoch)
 
     def files(self, kind: str, owner: str) -> list[Path]:
         """The committed files of a kind and owner, oldest first."""
-        return [self.path / path for path in self._paths(self._database, kind, owner)]
+        return [self.path / path for path in self._paths(kind, owner)]
 
-    @staticmethod
-    def _paths(database: sqlite3.Connection, kind: str, owner: str) -> list[str]:
-        rows = database.execute(
-            "SELECT path FROM files WHERE kind = ? AND owner = ? ORDER BY epoch, path", (kind, owner)
+    def _paths(self, kind: str, owner: str) -> list[str]:
+        rows = self._rows(
+            "SELECT path FROM files WHERE kind = ? AND owner = ? ORDER BY epoch, path", kind, owner
         )
         return [row[0] for row in rows]
 
@@ -260,12 +267,11 @@ class Home:
         with self.transaction() as database:
             obsolete: list[str] = []
             for query, horizon in horizons.items():
-                obsolete += self._paths(database, "open", str(query.id))
-                limit = (1 << 62) if horizon is None else horizon
-                rows = database.execute(
-                    "SELECT path FROM files WHERE kind = 'closed' AND owner = ? AND last_slice < ?",
-                    (str(query.id), limit),
-                )
+                obsolete += self._paths("open", str(query.id))
+                rows = self._rows(
+                    "SELECT path FROM files WHERE kind = 'closed' AND owner = ? AND (? OR last_slice < ?)",
+                    str(query.id), horizon is None, horizon,
+                )  # fmt: skip
                 obsolete += [row[0] for row in rows]
                 database.execute(
                     "UPDATE queries SET started = 1, sealed = ? WHERE id = ?", (horizon is None, query.id)

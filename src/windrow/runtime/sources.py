@@ -51,8 +51,10 @@ class FileSource:
         # Until bad rows have a table of their own, a broken line stops the stream instead of turning
         # into NULLs; OPTIONS (mode '…') decides otherwise.
         modes = {} if self.format == "parquet" else {"mode": "FAILFAST"}
+        # The JVM stays in the directory that it was started in; a relative path means the current one.
+        path = self.path if ":" in self.path else str(Path(self.path).absolute())
         try:
-            frame: DataFrame = reader.format(self.format).options(**{**modes, **self.options}).load(self.path)
+            frame: DataFrame = reader.format(self.format).options(**{**modes, **self.options}).load(path)
         except PySparkException as error:
             raise SourceError(f"cannot read {self.format} from '{self.path}': {reason(error)}") from error
         return frame

@@ -17,7 +17,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.terminal import is_interactive, messages_console
+from windrow.cli.terminal import answers_console, is_interactive
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -47,7 +47,7 @@ class Board:
     def __enter__(self) -> Self:
         self.begun = time.monotonic()
         if is_interactive():
-            self._live = Live(get_renderable=self.render, console=messages_console(), refresh_per_second=8)
+            self._live = Live(get_renderable=self.render, console=answers_console(), refresh_per_second=8)
             self._live.start()
         return self
 
@@ -70,7 +70,7 @@ class Board:
             for name, table in report.latest.items():
                 self.latest[name] = table.to_pylist()
         if self._live is None:
-            messages_console().print(self.line())
+            answers_console().print(self.line())
 
     def departures(self, _: int, answers: Any) -> None:
         """A sink for the query `departures`: keeps the busiest hours."""

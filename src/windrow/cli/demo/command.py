@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import tempfile
 import time
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,12 +17,10 @@ import click
 from rich.markup import escape
 
 from windrow.cli.session import engine
-from windrow.cli.terminal import messages_console, status
+from windrow.cli.terminal import answers_console, status
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import pandas as pd
 
     import windrow
@@ -64,27 +61,15 @@ def demo(keep: Path | None, weeks: int, no_native: bool) -> None:
     output = keep or Path("windrow-demo")
     if keep is not None and keep.exists() and any(keep.iterdir()):
         raise WindrowError(f"{keep} is not empty; --keep wants a new directory")
-    console = messages_console()
+    output.mkdir(parents=True, exist_ok=True)
+    console = answers_console()
     begun = time.monotonic()
-    with (
-        _place(keep) as place,
-        tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True) as scratch,
-    ):
-        output.mkdir(parents=True, exist_ok=True)
-        replay(place, output / PICTURE, weeks, None if no_native else Path(scratch))
+    with tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True) as temporary:
+        scratch = Path(temporary)
+        replay(keep or scratch / "demo", output / PICTURE, weeks, None if no_native else scratch)
     if keep is not None:
-        console.print(f"kept in {keep}; try: windrow explain {keep / QUERIES.name}", soft_wrap=True)
+        console.print(escape(f"kept in {keep}; try: windrow explain {keep / QUERIES.name}"), soft_wrap=True)
     console.print(f"[dim]{time.monotonic() - begun:.0f} s in all[/dim]")
-
-
-@contextmanager
-def _place(keep: Path | None) -> Iterator[Path]:
-    """Where data, statements and home go."""
-    if keep is not None:
-        yield keep
-        return
-    with tempfile.TemporaryDirectory(prefix="windrow-demo-", ignore_cleanup_errors=True) as directory:
-        yield Path(directory)
 
 
 def replay(place: Path, picture: Path, weeks: int, scratch: Path | None) -> None:
@@ -94,7 +79,7 @@ def replay(place: Path, picture: Path, weeks: int, scratch: Path | None) -> None
     from windrow.cli.demo.board import Board
     from windrow.cli.demo.picture import draw
 
-    console = messages_console()
+    console = answers_console()
     with status("writing the flights …"):
         count = flights.write(place, weeks)
     text = flights.statements(QUERIES, place, WEEKS_A_BATCH)
@@ -102,7 +87,9 @@ def replay(place: Path, picture: Path, weeks: int, scratch: Path | None) -> None
     with engine(place / "home") as eng:
         with status("planning the queries …"):
             names = eng.execute(text)
-        console.print(f"{count:,} flights, {len(names)} queries: [bold]{QUERIES}[/bold]", soft_wrap=True)
+        console.print(
+            f"{count:,} flights, {len(names)} queries: [bold]{escape(str(QUERIES))}[/bold]", soft_wrap=True
+        )
         with Board(count) as board:
             eng.on_epoch = board
             eng.sink("departures", board.departures)
@@ -112,7 +99,7 @@ def replay(place: Path, picture: Path, weeks: int, scratch: Path | None) -> None
         with status("drawing …"):
             day = eng.results("delays_24h").toPandas()
             draw(picture, eng.results("delays_7d").toPandas(), day)
-        console.print(f"picture: [bold]{picture}[/bold]", soft_wrap=True)
+        console.print(f"picture: [bold]{escape(str(picture))}[/bold]", soft_wrap=True)
         if scratch is not None:
             _compare(eng, place, scratch, day)
 
@@ -120,7 +107,7 @@ def replay(place: Path, picture: Path, weeks: int, scratch: Path | None) -> None
 def _compare(eng: windrow.Engine, place: Path, scratch: Path, replayed: pd.DataFrame) -> None:
     from windrow.cli.demo import comparison
 
-    console = messages_console()
+    console = answers_console()
     what = f"delays_24h [RANGE {comparison.RANGE} SLIDE {comparison.SLIDE}]"
     with status(escape(f"{what} once more, by Windrow and then by Spark's own window() …")):
         outcome = comparison.compare(eng, place, scratch, replayed)

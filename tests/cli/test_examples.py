@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def test_sensors(windrow, monkeypatch):
+    monkeypatch.chdir(EXAMPLES / "sensors")
+    result = windrow("run", "sensors.cql")
+    assert result.exit_code == 0, result.output
+    assert "kitchen         3   23.0      24.5" in result.stdout
+    assert "hot: 2 new answers" in result.stderr
+
+
+def test_delays(spark, capsys):
+    runpy.run_path(str(EXAMPLES / "delays.py"))
+    printed = capsys.readouterr().out
+    assert "over [RANGE 6 hours SLIDE 1 hour]" in printed
+    assert "|2013-01-0" in printed

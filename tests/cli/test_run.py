@@ -1,0 +1,135 @@
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from windrow.api.engine import Engine
+from windrow.cli.progress import RunProgress
+
+STREAM = """
+    CREATE STREAM readings (ts TIMESTAMP, sensor STRING, value INT)
+      FROM CSV 'readings' OPTIONS (header 'true', maxFilesPerTrigger '1') TIMESTAMP ts;
+"""
+BARE = "SELECT sensor, COUNT(*) AS n, MAX(value) AS top FROM readings [RANGE 2 MINUTES SLIDE 1 MINUTE] GROUP BY sensor;"
+NAMED = "CREATE QUERY total AS SELECT SUM(value) AS total FROM readings [RANGE 1 HOUR SLIDE 1 HOUR];"
+
+
+@pytest.fixture
+def place(tmp_path, monkeypatch) -> Path:
+    """A directory with a stream of three rows in two files, as the current one."""
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "readings"
+    folder.mkdir()
+    first, second = folder / "1.csv", folder / "2.csv"
+    first.write_text("ts,sensor,value\n2024-01-01T00:00:10Z,a,1\n2024-01-01T00:01:10Z,a,5\n")
+    second.write_text("ts,sensor,value\n2024-01-01T00:01:20Z,b,7\n")
+    os.utime(first, (1_700_000_000, 1_700_000_000))
+    os.utime(second, (1_700_000_001, 1_700_000_001))
+    return tmp_path
+
+
+def write(place: Path, *statements: str) -> str:
+    (place / "q.cql").write_text("\n".join(statements))
+    return "q.cql"
+
+
+def cells(output: str) -> list[list[str]]:
+    """The rows of a printed table, without its rules."""
+    lines = [line for line in output.splitlines() if line.strip() and not set(line.strip()) <= set("─╶╴ ")]
+    return [line.replace(" 00:", "T00:").split() for line in lines]
+
+
+def test_a_bare_select_is_printed(windrow, place):
+    result = windrow("run", write(place, STREAM, BARE))
+    assert result.exit_code == 0, result.output
+    assert cells(result.stdout) == [
+        ["window_start", "window_end", "sensor", "n", "top"],
+        ["2023-12-31", "23:59:00", "2024-01-01T00:01:00", "a", "1", "1"],
+        ["2024-01-01T00:00:00", "2024-01-01T00:02:00", "a", "2", "5"],
+        ["2024-01-01T00:00:00", "2024-01-01T00:02:00", "b", "1", "7"],
+        ["2024-01-01T00:01:00", "2024-01-01T00:03:00", "a", "1", "5"],
+        ["2024-01-01T00:01:00", "2024-01-01T00:03:00", "b", "1", "7"],
+    ]
+
+
+def test_progress_is_a_line_an_epoch_where_nobody_looks(windrow, place):
+    result = windrow("run", write(place, STREAM, BARE))
+    assert "readings +2 rows, watermark 2024-01-01 00:01:10, +1 answers" in result.stderr
+    assert "3 rows in" in result.stderr
+    assert "late" not in result.stderr
+    assert "dead" not in result.stderr
+
+
+def test_rows_limits_what_is_printed_to_the_latest(windrow, place):
+    result = windrow("run", write(place, STREAM, BARE), "--rows", "1")
+    assert len(cells(result.stdout)) == 2
+    assert cells(result.stdout)[1][-3:] == ["b", "1", "7"]
+    assert "the last 1 of 5 answers" in result.stderr
+    every = windrow("run", "q.cql", "--rows", "0")
+    assert len(cells(every.stdout)) == 6
+
+
+def test_statements_from_standard_input(windrow, place):
+    result = windrow("run", "-", text=STREAM + BARE)
+    assert result.exit_code == 0, result.output
+    assert len(cells(result.stdout)) == 6
+
+
+def test_late_rows_are_counted(windrow, place):
+    (place / "readings" / "3.csv").write_text("ts,sensor,value\n2024-01-01T00:00:00Z,a,9\n")
+    result = windrow("run", write(place, STREAM, BARE))
+    assert "readings +1 rows (1 late)" in result.stderr
+    assert "1 late" in result.stderr.split("4 rows in")[1]
+
+
+def test_named_queries_stay_in_the_home(windrow, place, spark):
+    file = write(place, STREAM, NAMED)
+    result = windrow("run", file, "--home", "kept")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == ""
+    assert "total: 1 new answers, until 2024-01-01 01:00:00" in result.stderr
+    assert "windrow.Engine('kept')" in result.stderr
+    with Engine("kept") as eng:
+        eng.execute((place / file).read_text())
+        assert [row.total for row in eng.results("total").collect()] == [13]
+
+
+def test_a_temporary_home_is_announced(windrow, place):
+    result = windrow("run", write(place, STREAM, NAMED))
+    assert "total: 1 new answers" in result.stderr
+    assert "--home DIR" in result.stderr
+
+
+def test_forever_ends_with_an_interrupt_and_goes_on_later(windrow, place, monkeypatch):
+    epochs = []
+    count_in = RunProgress.__call__
+
+    def interrupted(self, report):
+        count_in(self, report)
+        epochs.append(report.rows)
+        if sum(epochs) == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(RunProgress, "__call__", interrupted)
+    handler = signal.getsignal(signal.SIGINT)
+    file = write(place, STREAM, BARE)
+    result = windrow("run", file, "--home", "kept", "--forever", "--trigger", "10 ms")
+    assert result.exit_code == 0, result.output
+    assert epochs == [2, 1]
+    assert len(cells(result.stdout)) == 2  # the windows that the watermark has passed
+    assert signal.getsignal(signal.SIGINT) is handler
+    rest = windrow("run", file, "--home", "kept")
+    assert rest.exit_code == 0, rest.output
+    assert len(cells(rest.stdout)) == 6
+
+
+def test_a_failing_query_ends_a_run_that_would_go_on_forever(windrow, place):
+    failing = "SELECT SUM(CAST(sensor AS INT)) AS nonsense FROM readings [RANGE 1 HOUR SLIDE 1 HOUR];"
+    result = windrow("run", write(place, STREAM, failing), "--forever")
+    assert result.exit_code == 1
+    assert "error: " in result.stderr
+    assert "query_1" in result.stderr
+    assert "Traceback" not in result.output
