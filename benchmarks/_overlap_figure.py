@@ -65,23 +65,20 @@ def _panel(axes: Axes, measured: list[Mapping[str, Any]], budget: float) -> None
                 )  # fmt: skip
         undone = [m for m in line if m["median"] is None]
         if undone:
-            # One row of crosses a way, above the budget, so that two ways do not hide each other.
+            # One row of crosses a way, above the budget, so that two ways do not hide each other. How
+            # far above says nothing, so no line leads there.
             height = budget * 1.35 * 1.35**lifted
             lifted += 1
-            if done:
-                last = done[-1]
+            for m in undone:
+                tried = m["status"].startswith("not finished")
                 axes.plot(
-                    [last["overlap"], undone[0]["overlap"]], [last["median"], height],
-                    linestyle=":", linewidth=1.3, color=style["color"],
+                    m["overlap"], height, marker="x", markersize=9, markeredgewidth=2.2, linestyle="",
+                    color=style["color"], alpha=1.0 if tried else 0.35,
                 )  # fmt: skip
-            axes.plot(
-                [m["overlap"] for m in undone], [height] * len(undone), marker="x", markersize=9,
-                markeredgewidth=2.2, linestyle="", color=style["color"], clip_on=False,
-            )  # fmt: skip
     if lifted:
         axes.axhline(budget, color="#999999", linewidth=0.9)
         axes.annotate(
-            f"✕ above this line: not finished within {budget:g} s", (overlaps[0], budget), (0, 4),
+            f"↑ not finished in {budget:g} s", (overlaps[0], budget), (0, 4),
             textcoords="offset points", fontsize=8.5, color="#555555", ha="left", va="bottom",
         )  # fmt: skip
 
@@ -95,5 +92,10 @@ def _legend() -> list[Line2D]:
         [], [], label="hollow: SLIDE 10 s (lines: SLIDE 1 s)", color="#555555", marker="o", linestyle="",
         markerfacecolor="white", markersize=9,
     )  # fmt: skip
-    cross = Line2D([], [], label="✕ stopped, or not attempted", color="#555555", marker="x", linestyle="")
-    return [*lines, hollow, cross]
+    crosses = [
+        Line2D(
+            [], [], label=label, color="#555555", marker="x", linestyle="", alpha=alpha, markeredgewidth=2.2
+        )
+        for label, alpha in (("stopped, not finished", 1.0), ("not attempted after that", 0.35))
+    ]
+    return [*lines, hollow, *crosses]

@@ -243,8 +243,7 @@ def _within(spark: SparkSession, budget: int, work: Callable[[], object]) -> boo
     finally:
         over.set()
         watch.join()
-        for name in ("spark.jobGroup.id", "spark.job.description", "spark.job.interruptOnCancel"):
-            context.setLocalProperty(name, None)  # type: ignore[arg-type]
+        context._jsc.clearJobGroup()
     return True
 
 
@@ -260,7 +259,7 @@ def _silenced(spark: SparkSession) -> Iterator[None]:
 
 def _wait_until_idle(spark: SparkSession) -> None:
     """A cancelled job is gone before its last tasks are; they must not disturb the next measurement."""
-    tracker: Any = spark.sparkContext._jsc.sc().statusTracker()  # type: ignore[union-attr]
+    tracker: Any = spark.sparkContext._jsc.sc().statusTracker()
     while any(executor.numRunningTasks() for executor in tracker.getExecutorInfos()):
         time.sleep(0.1)
 

@@ -53,6 +53,8 @@ class Settings:
     repeats: int
     budget: int
     """Seconds after which a native run is stopped."""
+    state_stores: tuple[str, ...] = tuple(STATE_STORES)
+    """What native streaming chooses from."""
 
 
 FULL = Settings(
@@ -66,6 +68,7 @@ QUICK = Settings(
     (Window(1, 1), Window(300, 1), Window(300, 10)),
     repeats=1,
     budget=10,
+    state_stores=("default",),
 )
 
 
@@ -78,18 +81,19 @@ class Overlap:
         self.scratch = scratch
         self.measurements: list[dict[str, Any]] = []
         self.comparisons: list[dict[str, Any]] = []
-        self._state_store = "default"
+        self._state_store = settings.state_stores[0]
         self._too_much: dict[str, int] = {}
         """By native way, the smallest overlap that it did not finish."""
 
-    def run(self) -> dict[str, Any]:
+    def run(self, *, warm_up: bool = True) -> dict[str, Any]:
         """Measure everything; the report."""
         facts = machine(self.spark)
         data = {
             name: make_data(self.spark, size, self.scratch / name)
             for name, size in self.settings.sizes.items()
         }
-        self._warm_up(data)
+        if warm_up:
+            self._warm_up(data)
         state_stores = self._choose_state_store(data[COMPARABLE])
         for name, files in data.items():
             for window in sorted(self.settings.windows, key=lambda w: (w.overlap, w.slide)):
@@ -123,9 +127,11 @@ class Overlap:
 
     def _choose_state_store(self, data: Data) -> dict[str, float | None]:
         """Native streaming gets the state store that is faster for it, at overlap 30."""
+        if len(self.settings.state_stores) == 1:
+            return {}
         window = next(w for w in self.settings.windows if w.overlap == 30)
         seconds: dict[str, float | None] = {}
-        for name in STATE_STORES:
+        for name in self.settings.state_stores:
             self._state_store = name
             for measured in (self.settings.windows[0], window):  # the first is to warm up
                 with self._directory() as directory:

@@ -27,18 +27,23 @@ def overlap() -> Iterator[ModuleType]:
 
 
 @pytest.fixture(scope="module")
-def report(overlap: ModuleType, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def report(
+    overlap: ModuleType, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
     ways = import_module("_ways")
     settings = overlap.Settings(
         {
             "comparable": ways.Size(keys=2, seconds=25, files=1),
-            "large": ways.Size(keys=3, seconds=25, files=2),
+            "large": ways.Size(keys=3, seconds=25, files=1),
         },
         (ways.Window(1, 1), ways.Window(60, 2)),
         repeats=1,
-        budget=60,
+        budget=600,
+        state_stores=("default",),
     )
-    report: dict[str, Any] = overlap.Overlap(spark, settings, tmp_path_factory.mktemp("overlap")).run()
+    report: dict[str, Any] = overlap.Overlap(spark, settings, tmp_path_factory.mktemp("overlap")).run(
+        warm_up=False
+    )
     return report
 
 
@@ -55,7 +60,9 @@ def test_everybody_is_measured_at_every_size_and_window(report: dict[str, Any]) 
 
 def test_answers_are_compared_with_both_of_sparks(report: dict[str, Any]) -> None:
     compared = {(c["range"], c["slide"], c["with"]): c for c in report["answers_compared"]}
-    assert set(compared) == {(r, s, w) for r, s in ((1, 1), (60, 2)) for w in ("native batch", "native streaming")}
+    assert set(compared) == {
+        (r, s, w) for r, s in ((1, 1), (60, 2)) for w in ("native batch", "native streaming")
+    }
     assert all(c["equal"] for c in compared.values())
     # 25 seconds of data, the last row just before the 25th: evaluations at 1 … 24, and at 2, 4 … 24.
     assert compared[1, 1, "native batch"]["rows"] == 24 * 2
@@ -93,18 +100,16 @@ def test_a_different_answer_is_an_error(overlap: ModuleType, spark: SparkSession
         ways.compare("Windrow", answers(3.00001, 2.0), right, window)
     with pytest.raises(ways.WrongAnswer, match="highest"):
         ways.compare("Windrow", answers(3.0, 2.0 + 1e-12), right, window)
+    doubled = ways.Outcome(1.0, right.union(right))
     with pytest.raises(ways.WrongAnswer, match="2 result rows"):
-        doubled = ways.Outcome(1.0, right.union(right))
         ways.check_count("Windrow", doubled, ways.Size(keys=1, seconds=2, files=1), window)
 
 
-def test_what_exceeds_its_budget_is_stopped_and_said(
-    overlap: ModuleType, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_what_exceeds_its_budget_is_stopped(overlap: ModuleType, spark: SparkSession, tmp_path: Path) -> None:
     ways = import_module("_ways")
-    data = ways.make_data(spark, ways.Size(keys=20, seconds=100, files=1), tmp_path / "data")
-    window = ways.Window(3_600, 1)
-    batch = ways.run_native_batch(spark, data, window, tmp_path / "batch", budget=0)
-    streaming = ways.run_native_streaming(spark, data, window, tmp_path / "streaming", 0, "default")
+    data = ways.make_data(spark, ways.Size(keys=200, seconds=100, files=1), tmp_path / "data")
+    window = ways.Window(300, 1)
+    batch = ways.run_native_batch(spark, data, window, tmp_path / "batch", budget=1)
+    streaming = ways.run_native_streaming(spark, data, window, tmp_path / "streaming", 1, "default")
     assert batch.seconds is None
     assert streaming.seconds is None

@@ -10,7 +10,7 @@ def test_sensors(windrow, monkeypatch):
     monkeypatch.chdir(EXAMPLES / "sensors")
     result = windrow("run", "sensors.cql")
     assert result.exit_code == 0, result.output
-    assert "kitchen         3   23.0      24.5" in result.stdout
+    assert "2024-05-01 08:05:00\t2024-05-01 08:15:00\tkitchen\t2\t23.75\t24.5\n" in result.stdout
     assert "hot: 2 new answers" in result.stderr
 
 

@@ -1,9 +1,11 @@
-"""The operations that merge partial aggregates, compiled, each with its declared algebra.
+"""The operations that merge partial aggregates, each with its declared algebra.
 
 A partial is a *record*: one row of a two-dimensional array. An operation reads record `i` of `left`
 and record `j` of `right` and writes record `k` of `out`, which may be either of its inputs; passing
 arrays and positions instead of rows keeps Numba from counting references in the inner loop. Columns
 of one operation lie side by side, so one pass of a kernel serves every SUM, COUNT and AVG of a query.
+The functions are compiled together with the kernels that call them (see `final/specialise.py`); WIDTH,
+the number of columns, is bound then.
 
 Cost: one addition or comparison a column; `moments` takes two divisions a record.
 """
@@ -14,10 +16,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    WIDTH: int
 
 MIN_INT64 = np.iinfo(np.int64).min
 
@@ -58,28 +61,24 @@ class Operation:
         return np.full((records, columns), self.identity, self.dtype)
 
 
-@njit
 def _add(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
-    for column in range(out.shape[1]):
+    for column in range(WIDTH):
         out[k, column] = left[i, column] + right[j, column]
 
 
-@njit
 def _subtract(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
-    for column in range(out.shape[1]):
+    for column in range(WIDTH):
         out[k, column] = left[i, column] - right[j, column]
 
 
-@njit
 def _greatest(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
-    for column in range(out.shape[1]):
+    for column in range(WIDTH):
         out[k, column] = max(left[i, column], right[j, column])
 
 
-@njit
 def _merge_moments(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
     # Chan, Golub and LeVeque's pairwise update; (count, mean, sum of squared deviations) each.
-    for column in range(0, out.shape[1], 3):
+    for column in range(0, WIDTH, 3):
         n, m = left[i, column], right[j, column]
         mean, other = left[i, column + 1], right[j, column + 1]
         spread, spread_other = left[i, column + 2], right[j, column + 2]

@@ -26,6 +26,7 @@ from windrow.errors import SourceError, StatementError, TimestampError, WindrowE
 from windrow.logical import Stream, Table, bind
 from windrow.optimizer import explain
 from windrow.runtime.analysis import SparkAnalyst, arrow_schema, reason
+from windrow.runtime.epoch import EpochReport as EpochReport
 from windrow.runtime.epoch import RunningQuery, StreamRunner
 from windrow.runtime.home import Home
 from windrow.runtime.results import read_results, result_schema, schema_id
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from windrow.logical import Relation
-    from windrow.runtime.epoch import EpochReport as EpochReport
     from windrow.runtime.home import Progress
 
     Source = DataFrame | FileSource
@@ -221,7 +221,7 @@ class Engine:
     def start(self, trigger: str = "1 second") -> Live:
         """Run until `stop()`: rows are processed as they come, a batch every `trigger`."""
         self._check_ready()
-        parse_duration(trigger)
+        every = f"{parse_duration(trigger)} microseconds"
         bounded = [n for n in self._streams_in_use() if not self._is_unbounded(n)]
         if bounded:
             raise SourceError(
@@ -234,7 +234,7 @@ class Engine:
         self._epoch = self._home.last_epoch()
         try:
             started = [
-                self._writer(name, live=True).trigger(processingTime=trigger).start()
+                self._writer(name, live=True).trigger(processingTime=every).start()
                 for name in self._streams_in_use()
             ]
         except BaseException:

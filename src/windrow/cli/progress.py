@@ -15,7 +15,7 @@ from rich.spinner import Spinner
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.terminal import cell, instant, is_interactive, messages_console
+from windrow.cli.terminal import cell, counted, instant, is_interactive, messages_console
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,9 +99,9 @@ class RunProgress:
         if self._live is None:
             refused = StreamTotals(late=report.late, dead=report.dead).refused()
             messages_console().print(
-                f"epoch {report.epoch}: {report.stream} +{report.rows:,} rows"
+                f"epoch {report.epoch}: {report.stream} +{counted(report.rows, 'row')}"
                 f"{f' ({refused})' if refused else ''}, watermark {instant(report.watermark)}, "
-                f"+{sum(report.answers.values()):,} answers"
+                f"+{counted(sum(report.answers.values()), 'answer')}"
             )
 
     def render(self) -> RenderableType:
@@ -134,7 +134,8 @@ class RunProgress:
     def summary(self) -> str:
         """The run in a line."""
         rows = sum(totals.rows for totals in self.streams.values())
-        parts = [f"{rows:,} rows in {self.seconds:.1f} s ({rows / max(self.seconds, 1e-9):,.0f} rows/s)"]
+        rate = rows / max(self.seconds, 1e-9)
+        parts = [f"{counted(rows, 'row')} in {self.seconds:.1f} s ({rate:,.0f} rows/s)"]
         for name, totals in self.streams.items():
             if totals.refused():
                 where = f" in {name}" if len(self.streams) > 1 else ""

@@ -12,8 +12,8 @@ from rich.markup import escape
 
 from windrow.cli.progress import RunProgress
 from windrow.cli.session import engine
-from windrow.cli.statements import read_statements, statements_file
-from windrow.cli.terminal import answers_console, answers_table, messages_console
+from windrow.cli.statements import name_of, read_statements, statements_file
+from windrow.cli.terminal import counted, messages_console, print_answers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,8 +83,8 @@ def run(file: IO[bytes], home: str | None, until_end: bool, trigger: str | None,
             else:
                 run_forever(eng, trigger or "1 second")
         messages_console().print(progress.summary())
-        print_answers(eng, rows)
-        print_named(eng, progress, file.name, home)
+        show_unnamed(eng, rows)
+        show_named(eng, progress, name_of(file), home)
 
 
 def run_forever(eng: windrow.Engine, trigger: str) -> None:
@@ -115,7 +115,7 @@ def stop_signals() -> Iterator[Event]:
             signal.signal(number, handler)
 
 
-def print_answers(eng: windrow.Engine, rows: int) -> None:
+def show_unnamed(eng: windrow.Engine, rows: int) -> None:
     """The latest answers of the queries that have no name."""
     for name in eng.unnamed_queries:
         answers = eng.results(name)
@@ -125,12 +125,12 @@ def print_answers(eng: windrow.Engine, rows: int) -> None:
             last = answers.orderBy(columns, ascending=False).limit(rows)
             note = f"the last {rows:,} of {total:,} answers; --rows 0 prints all"
         else:
-            last, note = answers, f"{total:,} answers"
-        answers_console().print(answers_table(last.orderBy(columns).toArrow()))
+            last, note = answers, counted(total, "answer")
+        print_answers(last.orderBy(columns).toArrow())
         messages_console().print(f"[dim]{name}: {note}[/dim]")
 
 
-def print_named(eng: windrow.Engine, progress: RunProgress, file: str, home: str | None) -> None:
+def show_named(eng: windrow.Engine, progress: RunProgress, file: str, home: str | None) -> None:
     """One line a named query, and how to read its answers."""
     named = [name for name in eng.queries if name not in eng.unnamed_queries]
     if not named:
@@ -138,11 +138,12 @@ def print_named(eng: windrow.Engine, progress: RunProgress, file: str, home: str
     console = messages_console()
     for name in named:
         totals = progress.totals[name]
-        console.print(f"[cyan]{name}[/cyan]: {totals.answers:,} new answers, until {totals.last}")
+        until = f", until {totals.last}" if totals.answers else ""
+        console.print(f"[cyan]{name}[/cyan]: {counted(totals.answers, 'new answer')}{until}")
     if home is None:
         console.print("[dim]their home was temporary; to keep them, run with --home DIR[/dim]")
         return
-    statements = "…" if file in ("-", "<stdin>") else f"open({file!r}).read()"
+    statements = "…" if file == "-" else f"open({file!r}).read()"
     console.print(
         "read them in Python:\n"
         f"  eng = windrow.Engine({escape(repr(home))})\n"

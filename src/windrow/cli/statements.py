@@ -15,9 +15,15 @@ statements_file: Callable[[Any], Any] = click.argument("file", type=click.File("
 """The FILE argument; "-" is standard input. A file that cannot be opened is a usage error."""
 
 
+def name_of(file: IO[bytes]) -> str:
+    """The file as it was given; "-" for standard input."""
+    name = getattr(file, "name", "-")
+    return "-" if name == "<stdin>" else str(name)
+
+
 def read_statements(file: IO[bytes]) -> str:
     """The text of the file."""
     try:
         return file.read().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise WindrowError(f"{file.name} is not UTF-8 text (byte {error.start}); is it .cql?") from error
+        raise WindrowError(f"{name_of(file)} is not UTF-8 text (byte {error.start}); is it .cql?") from error

@@ -78,12 +78,41 @@ def cell(value: Any) -> str:
     return str(value)
 
 
+def counted(count: int, what: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def print_answers(answers: pa.Table) -> None:
+    """A table for people; for programs, lines with tabs between the values, in full."""
+    if sys.stdout.isatty():
+        answers_console().print(answers_table(answers))
+        return
+    print(*answers.column_names, sep="\t")
+    for row in _rows(answers):
+        print(*(repr(value) if isinstance(value, float) else cell(value) for value in row), sep="\t")
+
+
+def _rows(answers: pa.Table) -> Iterator[tuple[Any, ...]]:
+    return zip(*(column.to_pylist() for column in answers.columns), strict=True)
+
+
 def answers_table(answers: pa.Table) -> Table:
-    """Answers as a table; numbers to the right."""
-    table = Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    """Answers as a table; numbers to the right, times no finer than they need to be."""
+    table = Table(box=rich.box.SIMPLE_HEAD, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for field in answers.schema:
         numeric = str(field.type).startswith(("int", "uint", "float", "double", "decimal"))
         table.add_column(field.name, justify="right" if numeric else "left", no_wrap=True)
-    for row in zip(*(column.to_pylist() for column in answers.columns), strict=True):
-        table.add_row(*(cell(value) for value in row))
+    for row in zip(*(_cells(column) for column in answers.columns), strict=True):
+        table.add_row(*row)
     return table
+
+
+def _cells(column: pa.ChunkedArray) -> list[str]:
+    values = [cell(value) for value in column.to_pylist()]
+    whole_minutes = str(column.type).startswith("timestamp") and all(text.endswith(":00") for text in values)
+    return [text.removesuffix(":00") for text in values] if whole_minutes else values

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+    WIDTH: int
     combine: Any
 
 NO_BLOCK = np.iinfo(np.int64).min
@@ -59,7 +60,7 @@ class BlockedTwoStacks(FinalAggregator):
         front_entries = int(np.max(schedule.block_from - schedule.evict_to, initial=0))
         if front_entries > len(self.behind):
             self.behind = self._extended(self.behind, max(front_entries, 2 * len(self.behind)))
-        specialise(_slide, self.operation)(
+        specialise(_slide, self.operation, self.columns)(
             records, keys, base, schedule.evict_to, schedule.push_to, schedule.block, schedule.block_from,
             schedule.answers_from, schedule.keys, self.front, self.back, self.behind, self.cursor,
             self.operation.identity, out,
@@ -76,7 +77,6 @@ def _slide(
     identity: Any, out: Array,
 ) -> None:  # fmt: skip
     evicted, pushed, current, first = cursor
-    columns = out.shape[1]
     for step in range(len(evict_to)):
         if block[step] != current:
             # Flip. The old front has left the window; what remains of the old back becomes the front.
@@ -86,13 +86,13 @@ def _slide(
             back[:] = identity
             for entry in range(block_from[step] - 1 - base, first - 1 - base, -1):
                 key = keys[entry]
-                for column in range(columns):
+                for column in range(WIDTH):
                     behind[entry + base - first, column] = front[key, column]
                 combine(records, entry, front, key, front, key)
             pushed = block_from[step]
         for entry in range(evicted, evict_to[step]):
             key = keys[entry - base]
-            for column in range(columns):
+            for column in range(WIDTH):
                 front[key, column] = behind[entry - first, column]
         for entry in range(pushed - base, push_to[step] - base):
             combine(back, keys[entry], records, entry, back, keys[entry])

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+    WIDTH: int
     combine: Any
 
 
@@ -44,7 +45,7 @@ class Recalculate(FinalAggregator):
 
     def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> Array:
         out = self.operation.empty(len(schedule.keys), self.columns)
-        specialise(_slide, self.operation)(
+        specialise(_slide, self.operation, self.columns)(
             records, keys, base, schedule.evict_to, schedule.push_to,
             schedule.answers_from, schedule.keys, self.total, self.operation.identity, out,
         )  # fmt: skip
@@ -57,8 +58,10 @@ def _slide(
 ) -> None:  # fmt: skip
     for step in range(len(evict_to)):
         for answer in range(answers_from[step], answers_from[step + 1]):
-            total[answer_keys[answer]] = identity
+            for column in range(WIDTH):
+                total[answer_keys[answer], column] = identity
         for entry in range(evict_to[step] - base, push_to[step] - base):
             combine(total, keys[entry], records, entry, total, keys[entry])
         for answer in range(answers_from[step], answers_from[step + 1]):
-            out[answer] = total[answer_keys[answer]]
+            for column in range(WIDTH):
+                out[answer, column] = total[answer_keys[answer], column]

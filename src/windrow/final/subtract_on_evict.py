@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+    WIDTH: int
     combine: Any
     inverse: Any
 
@@ -48,7 +49,7 @@ class SubtractOnEvict(FinalAggregator):
 
     def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> Array:
         out = np.empty((len(schedule.keys), self.columns), self.operation.dtype)
-        specialise(_slide, self.operation)(
+        specialise(_slide, self.operation, self.columns)(
             records, keys, base, schedule.evict_to, schedule.push_to,
             schedule.answers_from, schedule.keys, self.total, self.cursor, out,
         )  # fmt: skip
@@ -71,5 +72,6 @@ def _slide(
             inverse(total, keys[entry], records, entry, total, keys[entry])
         evicted, pushed = evict_to[step] - base, push_to[step] - base
         for answer in range(answers_from[step], answers_from[step + 1]):
-            out[answer] = total[answer_keys[answer]]
+            for column in range(WIDTH):
+                out[answer, column] = total[answer_keys[answer], column]
     cursor[0], cursor[1] = evicted + base, pushed + base

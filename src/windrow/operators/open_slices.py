@@ -44,7 +44,7 @@ class OpenSlices:
             rows = np.concatenate([held, records[operation]])[order]
             if distinct < len(starts):
                 merged = operation.empty(distinct, rows.shape[1])
-                specialise(_merge_records, operation)(rows, target, merged)
+                specialise(_merge_records, operation, rows.shape[1])(rows, target, merged)
                 rows = merged
             self.records[operation] = rows
         if distinct < len(starts):

@@ -49,7 +49,7 @@ class Bounds:
 
     def dead(self) -> str:
         """The condition for a row without a usable event time."""
-        ahead = "" if self.ahead is None else f" OR {INSTANT} > {self.ahead}"
+        ahead = "" if self.ahead is None else f" OR {INSTANT} > {_by_reference(self.ahead)}"
         return f"({INSTANT} IS NULL{ahead})"
 
 
@@ -150,7 +150,7 @@ def instant_sql(column: str, of_type: pa.DataType) -> str:
 def tally_sql(stream: Stream, bounds: Bounds) -> str:
     """One row about a batch: the latest instant, all rows, late rows, dead rows."""
     dead = bounds.dead()
-    late = "false" if bounds.watermark is None else f"{INSTANT} < {bounds.watermark}"
+    late = "false" if bounds.watermark is None else f"{INSTANT} < {_by_reference(bounds.watermark)}"
     return (
         f"SELECT max({INSTANT}) FILTER (WHERE NOT {dead}) AS {LATEST}, count(*) AS {ROWS}, "
         f"count_if(NOT {dead} AND {late}) AS _late, count_if({dead}) AS _dead FROM ({instants_sql(stream)})"

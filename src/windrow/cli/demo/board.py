@@ -85,7 +85,9 @@ class Board:
     def line(self) -> str:
         """The state of things in a line."""
         day = f"{self.reached:%d %b %Y}" if self.reached else "–"
-        delays = ", ".join(f"{row['origin']} {row['mean']:.1f}" for row in self.latest.get("delays_7d", []))
+        rows = [row for row in self.latest.get("delays_7d", []) if row["mean"] is not None]
+        means = {row["origin"]: row["mean"] for row in rows}
+        delays = ", ".join(f"{origin} {mean:.1f}" for origin, mean in sorted(means.items()))
         news = f"; mean delay over 7 days: {delays} min" if delays else ""
         return f"{day}: {self.rows:,} flights, {self.answers:,} answers{news}"
 
@@ -100,11 +102,11 @@ class Board:
 
     def _header(self) -> RenderableType:
         grid = Table.grid(padding=(0, 2))
-        day = f"{self.reached:%d %B %Y}" if self.reached else f"the first batch … {self.seconds:.0f} s"
+        day = f"{self.reached:%d %b %Y}" if self.reached else f"the first batch … {self.seconds:.0f} s"
         rate = self.rows / max(self.seconds, 1e-9)
         grid.add_row(
             Text(day, style="bold"),
-            ProgressBar(total=self.flights, completed=self.rows, width=24),
+            ProgressBar(total=self.flights, completed=self.rows, width=16),
             f"{self.rows:,} flights",
             f"{rate:,.0f} rows/s",
             Text(f"{self.answers:,} answers", style="green"),

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 QUERIES = Path(__file__).with_name("queries.cql")
 PICTURE = "rolling-delays.png"
-WEEKS, WEEKS_A_BATCH = 53, 4
+WEEKS = 53
+"""Of which the last has one day."""
+WEEKS_A_BATCH = 4
 
 
 @click.command(short_help="See it work: a year of real flights, live in the terminal.")
@@ -109,11 +111,11 @@ def _compare(eng: windrow.Engine, place: Path, scratch: Path, replayed: pd.DataF
 
     console = answers_console()
     what = f"delays_24h [RANGE {comparison.RANGE} SLIDE {comparison.SLIDE}]"
-    with status(escape(f"{what} once more, by Windrow and then by Spark's own window() …")):
+    with status(escape(f"{what} once more, by Windrow, then by Spark …")):
         outcome = comparison.compare(eng, place, scratch, replayed)
     if outcome.differences:
         raise WindrowError("the answers differ from Spark's:\n" + "\n".join(outcome.differences))
-    console.print(escape(f"{what} once more, by Windrow and by Spark's own window():"))
+    console.print(escape(f"{what} once more, against Spark's window():"))
     console.print(
         f"[green]answers equal: {outcome.rows:,} rows[/green]; Windrow {outcome.windrow_seconds:.1f} s, "
         f"Spark {outcome.spark_seconds:.1f} s: [bold]{outcome.verdict}[/bold]"

@@ -22,9 +22,6 @@ from windrow.errors import WindrowError
 if TYPE_CHECKING:
     from pathlib import Path
 
-WEEKS = 53
-"""Of which the last has one day."""
-
 
 def load() -> tuple[pd.DataFrame, pd.DataFrame]:
     """The flights, in order of event time, and the airlines."""
@@ -60,7 +57,7 @@ def write(directory: Path, weeks: int) -> int:
     folder.mkdir(parents=True)
     week = (rows["ts"].dt.dayofyear - 1) // 7
     # Spark takes files in the order of their modification times, so these are set, a second apart.
-    first = time.time() - WEEKS
+    first = time.time() - weeks
     written = 0
     for number, part in rows[week < weeks].groupby(week):
         path = folder / f"week-{number + 1:02d}.parquet"

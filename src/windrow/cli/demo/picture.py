@@ -55,7 +55,7 @@ def _point_out_worst(axes: Axes, day: pd.DataFrame) -> None:
     worst = day.loc[day["mean"].idxmax()]
     axes.annotate(
         f"worst 24 hours: {worst['origin']}, until {worst['window_end']:%d %b %H:%M},\n"
-        f"{worst['mean']:.0f} minutes on average over {worst['flights']:,} flights",
+        f"{worst['mean']:.0f} minutes on average ({worst['flights']:,} flights scheduled)",
         xy=(worst["window_end"], worst["mean"]),
         xytext=(20, 4),
         textcoords="offset points",
