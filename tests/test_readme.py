@@ -38,7 +38,11 @@ def test_the_commands_in_the_readme_work(commands):
     lines = [line for line in commands.splitlines() if not line.startswith("script/test")]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
-        ["bash", "-euc", "\n".join(lines)], cwd=ROOT, env=os.environ | {"PATH": path}, capture_output=True, text=True
+        ["bash", "-euc", "\n".join(lines)],
+        cwd=ROOT,
+        env=os.environ | {"PATH": path},
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
     assert done.stdout.strip()
@@ -49,7 +53,9 @@ def test_the_statements_in_the_readme_are_those_of_the_example():
     assert statements.strip() == (ROOT / "examples/sensors/sensors.cql").read_text().strip()
 
 
-@pytest.mark.parametrize("page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda p: p.name
+)
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text()):
         if "://" not in target:

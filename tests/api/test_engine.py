@@ -119,7 +119,7 @@ def test_a_live_engine_answers_as_rows_come(spark, files, tmp_path):
         live.process_available()
         assert live.active
         assert engine.results("q").count() > before
-        with pytest.raises(windrow.WindrowError, match="query 'more' needs `x`, which the running engine"):
+        with pytest.raises(windrow.WindrowError, match="query 'more' needs `x`, which the running engine does not read"):
             engine.query("more", "SELECT MAX(x) FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
         engine.query("more", "SELECT MAX(v) AS most FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
         files.add(130, 140)
@@ -240,7 +240,9 @@ def test_a_failing_epoch_leaves_nothing_and_the_next_attempt_goes_on(spark, file
     engine.run()
     assert_answers(engine, events(spark, 0, 90))
     listed = {
-        str(p) for kind in ("results",) for p in engine._home.files(kind, engine._queries["q"].stored.schema)
+        str(p)
+        for kind in ("results",)
+        for p in engine._home.files(kind, engine._queries["q"].stored.schema_id)
     }
     assert listed == {str(p) for p in home.rglob("*.parquet")}
 
@@ -312,10 +314,47 @@ def test_statements_are_kept_all_or_none(spark, tmp_path):
             f"{stream} CREATE QUERY ok AS SELECT COUNT(*) FROM readings [RANGE 5 S SLIDE 5 S];\nCREATE QUERY q AS SELECT MAX(w) FROM readings [RANGE 5 S SLIDE 5 S]"
         )
     assert engine.queries == []
+    stream = stream.replace("DELAY 5", "DELAY 6")  # and another definition is no conflict
     names = engine.execute(f"{stream} SELECT COUNT(*) AS n FROM readings [RANGE 10 SECONDS SLIDE 10 SECONDS]")
     assert names == ["query_1"]
     engine.run()
     assert [row.n for row in engine.results("query_1").collect()] == [100, 100]
+    with pytest.raises(windrow.StatementError, match="unknown stream or table 'nothing'"):
+        engine.execute("SELECT COUNT(*) FROM nothing [RANGE 1 S SLIDE 1 S]")
+    assert engine.queries == ["query_1"]
+
+
+def test_a_failing_execute_keeps_what_the_home_had(spark, files, tmp_path):
+    home = tmp_path / "home"
+    engine_on(files, home).run(seal=False)
+    again = windrow.Engine(home, spark=spark)
+    again.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
+    with pytest.raises(windrow.StatementError):
+        again.execute(f"CREATE QUERY q AS {SQL}; SELECT nonsense FROM events [RANGE 1 S SLIDE 1 S]")
+    engine = engine_on(files, home)
+    engine.run()
+    assert_answers(engine, events(spark, 0, 90))
+
+
+def test_results_of_an_earlier_engine_can_be_read_at_once(spark, files, tmp_path):
+    first = engine_on(files, tmp_path / "home")
+    first.run()
+    later = windrow.Engine(tmp_path / "home", spark=spark)
+    assert sorted(later.results("Q").collect()) == sorted(first.results("q").collect())
+    with pytest.raises(windrow.WindrowError, match="there is no query 'p'"):
+        later.results("p")
+
+
+def test_a_batch_compiles_no_code_of_its_own(spark, files, tmp_path):
+    """A watermark that stood in the generated code would make Spark compile every batch anew."""
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    counts = []
+    for number in range(9, 15):
+        files.add(number * 10, number * 10 + 10)
+    engine = engine_on(files, tmp_path / "home")
+    engine.on_epoch = lambda report: counts.append(compiled.getCount())
+    engine.run()
+    assert counts[-2] == counts[3]
 
 
 def test_a_broken_line_stops_the_stream_instead_of_becoming_null(spark, tmp_path):

@@ -61,6 +61,7 @@ REFUSED = [
     ("SELECT /*+ BROADCAST(x) */ COUNT(*) FROM flights W", "unknown hint BROADCAST", "BROADCAST(x)", "FINAL"),
     ("SELECT COUNT(*) FROM flights W WHERE origin", "is not a boolean", "origin", ""),
     ("SELECT COUNT(*) FROM flights W HAVING MAX(origin)", "is not a boolean", "MAX(origin)", ""),
+    ("SELECT 1 AS one FROM flights W", "the query neither groups nor aggregates", "1 AS one", ""),
     ("SELECT COUNT(*) FROM flights W GROUP BY 2", "the SELECT list has no item 2", "2", ""),
     ("SELECT COUNT(*) FROM flights W GROUP BY ROLLUP(origin)", "GROUP BY ROLLUP is not supported yet", "origin", ""),
     ("SELECT COUNT(*) FROM flights W GROUP BY array(origin)", "cannot be grouped yet", "array(origin)", ""),

@@ -29,7 +29,7 @@ from windrow.runtime.analysis import SparkAnalyst, arrow_schema, reason
 from windrow.runtime.epoch import EpochReport as EpochReport
 from windrow.runtime.epoch import RunningQuery, StreamRunner
 from windrow.runtime.home import Home
-from windrow.runtime.results import read_results, result_schema, schema_id
+from windrow.runtime.results import read_results, result_schema
 from windrow.runtime.session import checked, local_session
 from windrow.runtime.sources import FORMATS, FileSource, check_path
 
@@ -66,6 +66,7 @@ class Engine:
         self._epoch = self._home.last_epoch()
         self._counting = Lock()
         self._failures: dict[str, Exception] = {}
+        self._defined: list[str] = []  # relations that are new in the home, in case they are taken back
         self._table_frames: dict[str, DataFrame] = {}
         self._reading: dict[str, list[str]] = {}  # while live, the columns that each stream's reader reads
         self.on_epoch: Callable[[EpochReport], None] | None = None
@@ -137,6 +138,7 @@ class Engine:
         """
         before = dict(self._relations), dict(self._sources), dict(self._queries)
         remembered = {query.id for query in self._home.queries()}
+        self._defined.clear()
         names: list[str] = []
         unnamed: list[str] = []
         try:
@@ -153,6 +155,8 @@ class Engine:
             for added in self._queries.keys() - before[2].keys():
                 if self._queries[added].stored.id not in remembered:
                     self._home.drop_query(self._queries[added].stored)
+            for relation in self._defined:
+                self._home.undefine(relation)
             self._relations, self._sources, self._queries = before
             raise
         self._unnamed += unnamed
@@ -160,9 +164,8 @@ class Engine:
 
     def drop(self, name: str) -> None:
         """Forget a query. Its results stay readable on disk only."""
-        query = self._running(name)
-        self._home.drop_query(query.stored)
-        del self._queries[query.stored.name]
+        spelled = self._spelled(name)
+        self._home.drop_query(self._queries.pop(spelled).stored)
         self._unnamed = self.unnamed_queries
 
     def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
@@ -176,9 +179,12 @@ class Engine:
         return explain({name: query.plan for name, query in self._queries.items()}, sql=sql)
 
     def results(self, name: str) -> DataFrame:
-        """The committed answers of a query: window_start, window_end, then its columns."""
-        query = self._running(name)
-        return read_results(self.spark, self._home, query.stored, result_schema(query.plan))
+        """The committed answers of a query: window_start, window_end, then its columns.
+
+        Also of a query that an earlier engine left in this home.
+        """
+        stored = self._home.query(name)
+        return read_results(self.spark, self._home, stored or self._running(name).stored)
 
     def progress(self, stream: str) -> Progress:
         """How far a stream has been read: watermark, rows, late rows, dead rows."""
@@ -358,7 +364,7 @@ class Engine:
             )
         if isinstance(source, FileSource):
             extra = {"timestamp": spelled, "delay": delay, "skew": skew}
-            self._home.define(name, "stream", source.definition() | extra)
+            self._define(name, "stream", source.definition() | extra)
         self._relations[name] = Stream(name, columns, spelled, delay, skew)
         self._sources[name] = source
 
@@ -368,9 +374,13 @@ class Engine:
             raise SourceError(f"table '{name}' cannot come from a streaming DataFrame; declare a stream")
         columns = self._columns(source)
         if isinstance(source, FileSource):
-            self._home.define(name, "table", source.definition())
+            self._define(name, "table", source.definition())
         self._relations[name] = Table(name, columns)
         self._sources[name] = source
+
+    def _define(self, name: str, kind: str, definition: dict[str, Any]) -> None:
+        if self._home.define(name, kind, definition):
+            self._defined.append(name)
 
     def _columns(self, source: Source) -> dict[str, pa.DataType]:
         if isinstance(source, FileSource):
@@ -410,12 +420,10 @@ class Engine:
             unread = {f"`{column}`" for column in plan.scan.columns} - set(self._reading[plan.stream.name])
             if unread:
                 raise WindrowError(
-                    f"query '{name}' needs {', '.join(sorted(unread))}, which the running engine does not read; "
-                    "stop it, add the query, and start it again"
+                    f"query '{name}' needs {', '.join(sorted(unread))}, which the running engine does not "
+                    "read; stop it, add the query, and start it again"
                 )
-        stored = self._home.add_query(
-            name, statement.select_sql, plan.stream.name, schema_id(result_schema(plan))
-        )
+        stored = self._home.add_query(name, statement.select_sql, plan.stream.name, result_schema(plan))
         self._queries[name] = RunningQuery(stored, plan, sink)
 
     def _free_name(self) -> str:
@@ -434,10 +442,13 @@ class Engine:
         return relation
 
     def _running(self, name: str) -> RunningQuery:
+        return self._queries[self._spelled(name)]
+
+    def _spelled(self, name: str) -> str:
         spelled = next((known for known in self._queries if known.lower() == name.lower()), None)
         if spelled is None:
             known = ", ".join(self._queries) or "none"
             raise WindrowError(
                 f"there is no query '{name}'; {suggestion(name, self._queries) or f'registered: {known}'}"
             )
-        return self._queries[spelled]
+        return spelled

@@ -44,7 +44,7 @@ class Live:
             await_stream(query, self._failure, seconds)
 
     def stop(self) -> None:
-        """Stop after the batches that are under way; a later start goes on from there."""
+        """Stop; an epoch that is under way is given up, whole, and a later start begins with it again."""
         for query in self._queries:
             query.stop()
         self._held.close()

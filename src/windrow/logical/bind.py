@@ -83,10 +83,7 @@ class _Binder:
         from_clause = " ".join(
             [f"FROM {view_name(stream.name)} AS {_quoted(stream.name)}", *(e.join for e in enrichments)]
         )
-        if where:
-            self._describe(["1"], f"{from_clause} WHERE {where}", [self.select.args["where"]])
-        key_types = self._key_types(from_clause)
-        aggregates = self._aggregates(from_clause)
+        key_types, aggregates = self._types(from_clause, where)
         outputs = self._outputs(lifted, having, stream, key_types, aggregates)
         columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
         return AggregateQuery(
@@ -308,28 +305,31 @@ class _Binder:
             raise self._fail("DISTINCT aggregates over a window are not supported yet", node)
         return self._sql(self._resolve(node))
 
-    def _aggregates(self, from_clause: str) -> list[Aggregate]:
-        calls = list(self.calls.items())
-        split = [(sql.partition("(")[0], sql.partition("(")[2][:-1]) for sql, _ in calls]
-        nodes = [node for _, node in calls]
-        arguments = self._describe([a if a != "*" else "1" for _, a in split], from_clause, nodes)
-        answers = self._describe([sql for sql, _ in calls], from_clause, nodes)
+    def _types(self, from_clause: str, where: str | None) -> tuple[list[pa.DataType], list[Aggregate]]:
+        """What Spark says of the keys, the arguments and the aggregates, in two questions."""
+        group = self.select.args.get("group")
+        key_nodes = group.expressions if group else []
+        call_nodes = list(self.calls.values())
+        calls = [(sql.partition("(")[0], sql.partition("(")[2][:-1]) for sql in self.calls]
+        arguments = [argument if argument != "*" else "1" for _, argument in calls]
+        asked = [*zip(self.keys, key_nodes, strict=False), *zip(arguments, call_nodes, strict=True)]
+        if not asked:
+            raise self._fail("the query neither groups nor aggregates", self.select.selects[0])
+        types = self._describe(asked, from_clause, (where, self.select.args["where"]) if where else None)
+        key_types, argument_types = types[: len(self.keys)], types[len(self.keys) :]
+        for key, of_type, node in zip(self.keys, key_types, key_nodes, strict=False):
+            if pat.is_nested(of_type):
+                raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
+        answer_types = self._describe(list(self.calls.items()), from_clause)
         aggregates = []
-        for (name, argument), given, answer, node in zip(split, arguments, answers, nodes, strict=True):
+        for (name, argument), given, answer, node in zip(
+            calls, argument_types, answer_types, call_nodes, strict=True
+        ):
             try:
                 aggregates.append(aggregate(name, argument, given, answer))
             except PlanError as error:
                 raise self._fail(str(error), node) from error
-        return aggregates
-
-    def _key_types(self, from_clause: str) -> list[pa.DataType]:
-        group = self.select.args.get("group")
-        nodes = group.expressions if group else []
-        types = self._describe(self.keys, from_clause, nodes)
-        for key, of_type, node in zip(self.keys, types, nodes, strict=False):
-            if pat.is_nested(of_type):
-                raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
-        return types
+        return key_types, aggregates
 
     def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
         hint = self.select.args.get("hint")
@@ -367,9 +367,6 @@ class _Binder:
         columns |= {f"_aggregate{i}": item.result_type for i, item in enumerate(aggregates)}
         from_answers = f"FROM {view_name(ANSWERS)}"
         relations = {ANSWERS: columns}
-        if having:
-            condition = [self.select.args["having"]]
-            self._describe(["1"], f"{from_answers} WHERE {having}", condition, relations)
         lifted = [
             (item, node) for item, node in lifted if node.name.lower() not in WINDOW_COLUMNS or item.alias
         ]
@@ -379,7 +376,9 @@ class _Binder:
             if counts[name.lower()] > 1:
                 raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
         expressions = [self._sql(node) for _, node in lifted]
-        types = self._describe(expressions, from_answers, [item for item, _ in lifted], relations)
+        asked = [(sql, item) for sql, (item, _) in zip(expressions, lifted, strict=True)]
+        condition = (having, self.select.args["having"]) if having else None
+        types = self._describe(asked, from_answers, condition, relations)
         return [
             Output(name, sql, of_type, node.name if isinstance(node, exp.Column) else None)
             for name, sql, of_type, (_, node) in zip(names, expressions, types, lifted, strict=True)
@@ -392,23 +391,29 @@ class _Binder:
 
     def _describe(
         self,
-        expressions: Sequence[str],
+        expressions: Sequence[tuple[str, exp.Expr]],
         from_clause: str,
-        nodes: Sequence[exp.Expr],
+        condition: tuple[str, exp.Expr] | None = None,
         relations: Mapping[str, Mapping[str, pa.DataType]] | None = None,
     ) -> list[pa.DataType]:
         """Spark's types for expressions; its complaint underlines the expression it is about."""
-        if not expressions:
-            return []
         views = relations or {r.name: r.columns for r in self.scope.relations.values()}
-        listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(expressions))
+
+        def ask(*items: str, where: str = "") -> list[pa.DataType]:
+            listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(items))
+            return list(self.spark.describe(f"SELECT {listed} {from_clause}{where}", views).types)
+
+        where = f" WHERE {condition[0]}" if condition else ""
         try:
-            return list(self.spark.describe(f"SELECT {listed} {from_clause}", views).types)
+            return ask(*(sql for sql, _ in expressions), where=where) if expressions else []
         except StatementError as error:
-            if len(expressions) == 1:
-                raise self._fail(error.problem, nodes[0]) from error
-            for sql, node in zip(expressions, nodes, strict=False):
-                self._describe([sql], from_clause, [node], relations)
+            # Ask again, piece by piece, to see which one it is.
+            pieces = [("1", f" WHERE {condition[0]}", condition[1])] if condition else []
+            for sql, where, node in [*pieces, *((sql, "", node) for sql, node in expressions)]:
+                try:
+                    ask(sql, where=where)
+                except StatementError as narrower:
+                    raise self._fail(narrower.problem, node) from error
             raise self._fail(error.problem, self.select) from error
 
 

@@ -37,18 +37,21 @@ class SparkAnalyst:
     def __init__(self, spark: SparkSession) -> None:
         self._spark = spark
         self._functions: frozenset[str] | None = None
+        self._frames: dict[pa.Schema, DataFrame] = {}
 
     def describe(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
         """The schema of a SELECT; a StatementError carries Spark's reason, without its plan."""
-        frames = {
-            name: self._spark.createDataFrame([], from_arrow_schema(pa.schema(list(columns.items()))))
-            for name, columns in relations.items()
-        }
+        frames = {name: self._empty(pa.schema(list(columns.items()))) for name, columns in relations.items()}
         try:
             with quiet():
                 return arrow_schema(select(self._spark, sql, frames).schema)
         except SPARK_ERRORS as error:
             raise StatementError(reason(error)) from error
+
+    def _empty(self, schema: pa.Schema) -> DataFrame:
+        if schema not in self._frames:
+            self._frames[schema] = self._spark.createDataFrame([], from_arrow_schema(schema))
+        return self._frames[schema]
 
     def functions(self) -> frozenset[str]:
         """Every function that Spark knows, asked for once."""

@@ -15,13 +15,16 @@ import os
 import sqlite3
 import uuid
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.feather
+import pyarrow.ipc
 
 from windrow.errors import HomeError
 
@@ -37,7 +40,7 @@ CREATE TABLE relations (
 CREATE TABLE queries (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE, sql TEXT NOT NULL,
     stream TEXT NOT NULL COLLATE NOCASE, dropped INTEGER NOT NULL DEFAULT 0,
-    started INTEGER NOT NULL DEFAULT 0, sealed INTEGER NOT NULL DEFAULT 0, schema TEXT NOT NULL);
+    started INTEGER NOT NULL DEFAULT 0, sealed INTEGER NOT NULL DEFAULT 0, schema BLOB NOT NULL);
 CREATE UNIQUE INDEX live_queries ON queries (name) WHERE NOT dropped;
 CREATE TABLE epochs (
     epoch INTEGER PRIMARY KEY, stream TEXT NOT NULL COLLATE NOCASE, batch INTEGER, watermark INTEGER,
@@ -75,8 +78,13 @@ class StoredQuery:
     started: bool
     """Whether an epoch has had it."""
     sealed: bool
-    schema: str
-    """Identifies the result schema; queries with equal ones share result files."""
+    schema: pa.Schema = field(compare=False)
+    """The columns of its results; queries with equal ones share result files."""
+
+    @property
+    def schema_id(self) -> str:
+        """A name for the result schema."""
+        return sha256(self.schema.to_string().encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True)
@@ -163,8 +171,8 @@ class Home:
 
     # the catalog
 
-    def define(self, name: str, kind: str, definition: dict[str, Any]) -> None:
-        """Remember a relation; the same definition again is fine, another one is not."""
+    def define(self, name: str, kind: str, definition: dict[str, Any]) -> bool:
+        """Remember a relation; the same definition again is fine, another one is not. True if it is new."""
         text = json.dumps(definition, sort_keys=True)
         with self.transaction() as database:
             row = database.execute(
@@ -178,6 +186,12 @@ class Home:
                     f"  there: {row[1]}\n  here:  {text}\n"
                     "use another name, or another home"
                 )
+        return row is None
+
+    def undefine(self, name: str) -> None:
+        """Take a definition back."""
+        with self.transaction() as database:
+            database.execute("DELETE FROM relations WHERE name = ?", (name,))
 
     def queries(self) -> list[StoredQuery]:
         """The queries that have not been dropped, in the order in which they came."""
@@ -185,24 +199,30 @@ class Home:
             "SELECT id, name, sql, stream, started, sealed, schema FROM queries WHERE NOT dropped ORDER BY id"
         )
         return [
-            StoredQuery(number, name, sql, stream, bool(started), bool(sealed), schema)
+            StoredQuery(number, name, sql, stream, bool(started), bool(sealed), _read_schema(schema))
             for number, name, sql, stream, started, sealed, schema in rows
         ]
 
-    def add_query(self, name: str, sql: str, stream: str, schema: str) -> StoredQuery:
+    def query(self, name: str) -> StoredQuery | None:
+        """A query by its name."""
+        return next((query for query in self.queries() if query.name.lower() == name.lower()), None)
+
+    def add_query(self, name: str, sql: str, stream: str, schema: pa.Schema) -> StoredQuery:
         """Remember a query; the same text under the same name again is the same query."""
         with self.transaction() as database:
-            known = next((query for query in self.queries() if query.name.lower() == name.lower()), None)
+            known = self.query(name)
             if known is None:
                 database.execute(
                     "INSERT INTO queries (name, sql, stream, schema) VALUES (?, ?, ?, ?)",
-                    (name, sql, stream, schema),
+                    (name, sql, stream, schema.serialize().to_pybytes()),
                 )
-        if known is not None and (known.sql != sql or known.schema != schema):
-            raise HomeError(
-                f"there is a query '{name}' already:\n  {known.sql}\nuse another name, or drop it first"
-            )
-        return known or next(query for query in self.queries() if query.name.lower() == name.lower())
+            elif known.sql != sql or known.schema != schema:
+                raise HomeError(
+                    f"there is a query '{name}' already:\n  {known.sql}\nuse another name, or drop it first"
+                )
+        added = self.query(name)
+        assert added is not None
+        return added
 
     def drop_query(self, query: StoredQuery) -> None:
         """Forget a query and its state; its results stay until the home goes."""
@@ -299,3 +319,7 @@ class Home:
     def _unlink(self, paths: list[str]) -> None:
         for path in paths:
             (self.path / path).unlink(missing_ok=True)
+
+
+def _read_schema(stored: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(stored))

@@ -6,7 +6,6 @@ once the home says so.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,11 +34,6 @@ def result_schema(query: AggregateQuery) -> pa.Schema:
     return pa.schema([*times, *((output.name, output.type) for output in query.outputs)])
 
 
-def schema_id(schema: pa.Schema) -> str:
-    """A name for a result schema."""
-    return sha256(schema.to_string().encode()).hexdigest()[:16]
-
-
 class ResultWriter:
     """Writes the answers of one epoch, a file a schema."""
 
@@ -52,15 +46,15 @@ class ResultWriter:
         """Add answers of one query."""
         numbers = pa.array(np.full(len(answers), query.id, np.int32))
         answers = answers.append_column(QUERY, numbers)
-        if query.schema not in self._writers:
-            path = self._home.new_path(f"results/{query.schema}", self._epoch, "parquet")
+        if query.schema_id not in self._writers:
+            path = self._home.new_path(f"results/{query.schema_id}", self._epoch, "parquet")
             names = [f.name for f in answers.schema if _repeats(f.type) or f.name == QUERY]
             # Dictionaries pay for keys and window times; for floats they only cost time.
             writer = pq.ParquetWriter(path, answers.schema, compression="lz4", use_dictionary=names)
-            self._writers[query.schema] = (path, writer, 0)
-        path, writer, rows = self._writers[query.schema]
+            self._writers[query.schema_id] = (path, writer, 0)
+        path, writer, rows = self._writers[query.schema_id]
         writer.write_table(answers)
-        self._writers[query.schema] = (path, writer, rows + len(answers))
+        self._writers[query.schema_id] = (path, writer, rows + len(answers))
 
     def close(self) -> list[DataFile]:
         """Finish the files; they exist when the home has committed them."""
@@ -76,10 +70,10 @@ class ResultWriter:
             writer.close()
 
 
-def read_results(spark: SparkSession, home: Home, query: StoredQuery, schema: pa.Schema) -> DataFrame:
+def read_results(spark: SparkSession, home: Home, query: StoredQuery) -> DataFrame:
     """All committed answers of a query."""
-    files = [str(path) for path in home.files("results", query.schema)]
-    spark_schema = from_arrow_schema(schema.append(pa.field(QUERY, pa.int32())))
+    files = [str(path) for path in home.files("results", query.schema_id)]
+    spark_schema = from_arrow_schema(query.schema.append(pa.field(QUERY, pa.int32())))
     if not files:
         return spark.createDataFrame([], spark_schema).drop(QUERY)
     frame = spark.read.schema(spark_schema).parquet(*files)
