@@ -86,6 +86,67 @@ def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):
     assert_answers(engine, events(spark, 0, 101))
 
 
+def test_a_query_of_the_home_goes_on_until_it_is_dropped(spark, files, tmp_path):
+    """An engine that is not told of it takes it up, or its answers would have a hole."""
+    home = tmp_path / "home"
+    engine_on(files, home).run(seal=False)
+    files.add(90, 100)
+    windrow.Engine(home, spark=spark).run(seal=False)
+    files.add(100, 110)
+    engine = windrow.Engine(home, spark=spark)
+    engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
+    engine.query("other", "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
+    engine.run()
+    assert_answers(engine, events(spark, 0, 110))
+    ends = [row.window_end.timestamp() for row in engine.results("other").collect()]
+    assert sorted(ends) == list(range(101, 111))  # complete windows only: rows up to 99.9 came before it
+    last = windrow.Engine(home, spark=spark)
+    last.drop("Q")
+    with pytest.raises(windrow.WindrowError, match="there is no query 'q'"):
+        last.results("q")
+
+
+def test_two_engines_can_take_turns(spark, files, tmp_path):
+    home = tmp_path / "home"
+    first, second = engine_on(files, home), engine_on(files, home)
+    first.run(seal=False)
+    files.add(90, 110)
+    second.run(seal=False)
+    files.add(110, 120)
+    first.run(seal=False)
+    second.run()
+    assert_answers(first, events(spark, 0, 120))
+
+
+def test_names_are_the_same_in_any_case(spark, files, tmp_path):
+    home = tmp_path / "home"
+    engine_on(files, home, sql=SQL.replace("events", "Events")).run(seal=False)
+    files.add(90, 100)
+    engine = windrow.Engine(home, spark=spark)
+    engine.run(seal=False)
+    engine.run()
+    assert_answers(engine, events(spark, 0, 100))
+
+
+def test_a_frame_is_sealed_for_all_its_queries(spark):
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("events", events(spark, 0, 20), timestamp="ts")
+        engine.query("q", SQL)
+        engine.run(seal=False)
+        engine.query("later", SQL)
+        engine.run()
+        assert_answers(engine, events(spark, 0, 20))
+        assert sorted(engine.results("later").collect()) == sorted(engine.results("q").collect())
+
+
+def test_strings_when_the_first_batch_has_none(spark, files, tmp_path):
+    engine = engine_on(
+        files, tmp_path / "home", sql="SELECT MAX(x) AS x FROM events [RANGE 5 S SLIDE 5 S] WHERE k = 9"
+    )
+    engine.run()
+    assert engine.results("q").count() == 0
+
+
 def test_rows_below_the_watermark_are_late_and_counted(spark, files, tmp_path):
     home = tmp_path / "home"
     engine_on(files, home, delay="5 seconds").run(seal=False)
@@ -119,12 +180,14 @@ def test_a_live_engine_answers_as_rows_come(spark, files, tmp_path):
         live.process_available()
         assert live.active
         assert engine.results("q").count() > before
-        with pytest.raises(windrow.WindrowError, match="query 'more' needs `x`, which the running engine does not read"):
+        with pytest.raises(
+            windrow.WindrowError, match="query 'more' needs `x`, which the running engine does not read"
+        ):
             engine.query("more", "SELECT MAX(x) FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
         engine.query("more", "SELECT MAX(v) AS most FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
         files.add(130, 140)
         live.process_available()
-        assert engine.results("more").count() == 9
+        assert engine.results("more").count() == 9  # windows that began after it came
         engine.drop("more")
         with pytest.raises(windrow.HomeError, match="another engine is running on"):
             engine_on(files, tmp_path / "home").run()

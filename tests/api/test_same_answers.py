@@ -153,7 +153,7 @@ def test_any_micro_batches_give_the_batch_answer_over_rows_that_were_not_late(
     for number, batch in enumerate(batches):
         if number == 0 or restarts:
             engine = engine_over(spark, home, window, keys, delay)
-            runner = StreamRunner(spark, Home(home), engine._stream("events"), engine._next_epoch)
+            runner = StreamRunner(spark, Home(home), engine._relations.stream("events"), engine._next_epoch)
         runner.run_batch(frame(spark, batch), number, engine._queries.values(), {})
         assert runner.run_batch(frame(spark, batch), number, engine._queries.values(), {}) is None
     runner.seal(engine._queries.values())
@@ -252,13 +252,24 @@ def test_integer_sums_fit_when_the_window_fits_and_fail_when_it_does_not(spark):
             engine.run()
 
 
-def test_timestamps_without_time_zone(spark):
-    df = spark.range(100).selectExpr(
-        "TIMESTAMP_NTZ '1969-12-31 23:59:00' + make_interval(0,0,0,0,0,0,id) AS ts"
-    )
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York"])
+@pytest.mark.parametrize(
+    "first", ["1969-12-31 23:59:00.5", "2024-03-10 01:59:10"]
+)  # the second: a gap in New York
+@pytest.mark.parametrize("count", ["COUNT(*)", "1 * COUNT(*)"])  # the second is projected by Spark
+def test_timestamps_without_time_zone(spark, zone, first, count):
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    try:
+        check_without_time_zone(spark, first, count)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def check_without_time_zone(spark, first, count):
+    df = spark.range(100).selectExpr(f"TIMESTAMP_NTZ '{first}' + make_interval(0,0,0,0,0,0,id) AS ts")
     with windrow.Engine() as engine:
         engine.stream("events", df, timestamp="ts")
-        engine.query("q", "SELECT COUNT(*) AS n FROM events [RANGE 20 SECONDS SLIDE 5 SECONDS]")
+        engine.query("q", f"SELECT {count} AS n FROM events [RANGE 20 SECONDS SLIDE 5 SECONDS]")
         engine.run()
         expected = df.groupBy(F.window("ts", "20 seconds", "5 seconds").alias("w")).count()
         expected = expected.selectExpr("w.start AS window_start", "w.end AS window_end", "count AS n")

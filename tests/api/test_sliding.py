@@ -66,6 +66,31 @@ def test_wide_rows_have_a_column_per_aggregate_and_range(spark, df):
     assert got.where("n_10_seconds = 0").count() > 0
 
 
+def test_columns_may_have_any_name(spark, df):
+    odd = df.withColumnRenamed("k", "a-b").withColumnRenamed("v", "order")
+    got = windrow.sliding(
+        odd,
+        "ts",
+        keys=["a-b"],
+        windows=[("20 seconds", "5 seconds")],
+        aggs={"x`y": ("MAX", "order"), "n": ("count", "*")},
+    )
+    expected = native(df, Window(20 * SECOND, 5 * SECOND), ["k"], {"most": "MAX(v)", "n": "COUNT(*)"})
+    mine = got.toDF("window_start", "window_end", "k", "most", "n")
+    assert assert_same_answers(mine, expected, ["k"]) > 50
+
+
+def test_two_streams_in_one_session(spark, df, tmp_path):
+    df.write.parquet(str(tmp_path / "in"))
+    stream = spark.readStream.schema(df.schema).parquet(str(tmp_path / "in"))
+    both = [windrow.sliding(stream, "ts", windows=[("20 seconds", "5 seconds")], aggs=AGGS) for _ in range(2)]
+    with both[0].start(tmp_path / "one") as one, both[1].start(tmp_path / "two") as two:
+        one.process_available()
+        two.process_available()
+        two.wait(0.1)
+    assert sorted(both[0].results().collect()) == sorted(both[1].results().collect())
+
+
 def test_it_is_lazy_and_reads_only_what_it_needs(spark, df):
     broken = df.withColumn("bad", F.expr("1 / (k - k)"))
     got = windrow.sliding(broken, "ts", windows=[("20 seconds", "5 seconds")], aggs={"n": ("count", "*")})

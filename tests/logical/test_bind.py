@@ -61,6 +61,11 @@ REFUSED = [
     ("SELECT /*+ BROADCAST(x) */ COUNT(*) FROM flights W", "unknown hint BROADCAST", "BROADCAST(x)", "FINAL"),
     ("SELECT COUNT(*) FROM flights W WHERE origin", "is not a boolean", "origin", ""),
     ("SELECT COUNT(*) FROM flights W HAVING MAX(origin)", "is not a boolean", "MAX(origin)", ""),
+    ("SELECT COUNT(*) AS _query FROM flights W", "the name '_query' is Windrow's own", "COUNT(*) AS _query", "alias"),
+    ("SELECT window_start, COUNT(*) FROM results W GROUP BY window_start",
+     "'window_start' is a column of the stream, and the name of the window's own", "window_start", "AS with another"),
+    ("SELECT COUNT(*) FROM flights W f JOIN airlines flights ON true", "two relations are called 'flights'",
+     "airlines", "alias"),
     ("SELECT 1 AS one FROM flights W", "the query neither groups nor aggregates", "1 AS one", ""),
     ("SELECT COUNT(*) FROM flights W GROUP BY 2", "the SELECT list has no item 2", "2", ""),
     ("SELECT COUNT(*) FROM flights W GROUP BY ROLLUP(origin)", "GROUP BY ROLLUP is not supported yet", "origin", ""),
@@ -83,6 +88,8 @@ def engine(spark):
     )
     with windrow.Engine(spark=spark) as engine:
         engine.stream("flights", flights, timestamp="ts")
+        results = spark.createDataFrame([], "window_start TIMESTAMP, n BIGINT")
+        engine.stream("results", results, timestamp="window_start")
         engine.table("airlines", spark.createDataFrame([], "carrier STRING, name STRING"))
         yield engine
 

@@ -119,6 +119,44 @@ def test_any_pieces_and_restores_equal_recomputation(rows, window, stops, restor
     assert answered(tables) == recompute(rows, window)
 
 
+def test_a_watermark_that_stands_still_closes_nothing_twice():
+    """An epoch of rows that are out of order, but not late, adds no closed slice to what is at rest."""
+    plan = aggregation(Window(20, 10))
+    state = WindowAggregate(plan)
+    state.push(partials([(0, "a", 1.0, "x"), (12, "a", 2.0, "y")]))
+    tables, closed = [], []
+    for rows in ([], [(25, "a", 4.0, "z")], []):
+        state.push(partials(rows))
+        tables += list(state.advance(20))
+        closed.append(state.closed_slices())
+    restored = WindowAggregate(plan)
+    restored.restore(closed, state.open_slices(), state.evaluated)
+    tables += list(restored.advance(END_OF_TIME))
+    assert answered(tables) == recompute(
+        [(0, "a", 1.0, "x"), (12, "a", 2.0, "y"), (25, "a", 4.0, "z")], Window(20, 10)
+    )
+
+
+def test_nothing_is_missing_at_rest_when_keys_are_numbered_anew():
+    """One catch-up batch closes many windows at once; most of its keys are gone, the rest must be kept."""
+    plan, rows = aggregation(Window(10, 1)), [(i // 1_000, f"k{i}", 1.0, f"s{i}") for i in range(60_000)]
+    state = WindowAggregate(plan)
+    state.push(partials(rows))
+    before = answered(state.advance(60))
+    assert len(before) == 10 * 60_000 - sum(range(10)) * 1_000
+    restored = WindowAggregate(plan)
+    restored.restore([state.closed_slices()], state.open_slices(), state.evaluated)
+    assert answered(restored.advance(END_OF_TIME)) == answered(state.advance(END_OF_TIME))
+    assert restored.entries == 0
+
+
+def test_a_query_that_has_seen_no_row_can_be_written_down():
+    state = WindowAggregate(aggregation(Window(10, 10)))
+    assert list(state.advance(100)) == []
+    assert len(state.closed_slices()) == len(state.open_slices()) == 0
+    assert state.closed_slices().schema.field("min(s)#1").type == pa.string()
+
+
 def test_keys_and_strings_that_are_gone_are_forgotten():
     state = WindowAggregate(aggregation(Window(10, 10)))
     for batch in range(60):

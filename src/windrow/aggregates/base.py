@@ -31,12 +31,12 @@ if TYPE_CHECKING:
 class RecordColumn:
     """One column of a record: how it merges, and whether it holds ranks instead of values.
 
-    A *ranked* column orders values that do not fit in 64 bits (strings, decimals): the state holds
-    each value's rank among the live ones. `descending` turns GREATEST into least by flipping bits.
+    A *ranked* column orders values of a type that does not fit in 64 bits (strings, decimals): the state
+    holds each value's rank among the live ones. `descending` turns GREATEST into least by flipping bits.
     """
 
     operation: Operation
-    ranked: bool = False
+    ranked: pa.DataType | None = None
     descending: bool = False
 
 

@@ -56,7 +56,8 @@ class ExtremePartial(Partial):
 
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
-        return (RecordColumn(ADD_INTEGERS), RecordColumn(GREATEST, is_ranked(self.of_type), self.least))
+        ranked = self.of_type if is_ranked(self.of_type) else None
+        return (RecordColumn(ADD_INTEGERS), RecordColumn(GREATEST, ranked, self.least))
 
     def encode(self, lifted: Sequence[pa.Array]) -> list[Any]:
         (values,) = lifted

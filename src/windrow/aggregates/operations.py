@@ -49,8 +49,6 @@ class Operation:
     algebra: Algebra
     combine: Callable[..., None]
     inverse: Callable[..., None] | None = None
-    width: int = 1
-    """Columns that belong together: a record holds a multiple of it."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: a worker process uses its own compiled functions, and equality survives the trip.
@@ -97,7 +95,7 @@ def _merge_moments(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> N
 ADD_INTEGERS = Operation("add_integers", np.int64, 0, Algebra(invertible=True), _add, _subtract)
 ADD_FLOATS = Operation("add_floats", np.float64, 0.0, Algebra(nearly_invertible=True), _add, _subtract)
 GREATEST = Operation("greatest", np.int64, MIN_INT64, Algebra(selective=True), _greatest)
-MOMENTS = Operation("moments", np.float64, 0.0, Algebra(), _merge_moments, width=3)
+MOMENTS = Operation("moments", np.float64, 0.0, Algebra(), _merge_moments)
 
 _BY_NAME = {operation.name: operation for operation in (ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS)}
 

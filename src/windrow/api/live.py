@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 from pyspark.errors import PySparkException
@@ -22,6 +24,10 @@ class Live:
         self._held = held
         self._failure = failure
 
+    def add(self, query: Any) -> None:
+        """Take in a streaming query that has been started."""
+        self._queries.append(query)
+
     def __enter__(self) -> Self:
         return self
 
@@ -40,19 +46,25 @@ class Live:
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until a stream stops, or for some time; raises what stopped it."""
+        until = None if seconds is None else time.monotonic() + seconds
+        while self.active and (until is None or time.monotonic() < until):
+            with_our_errors(partial(self._queries[0].awaitTermination, 0.2), self._failure)
         for query in self._queries:
-            await_stream(query, self._failure, seconds)
+            if not query.isActive:
+                await_stream(query, self._failure)
 
     def stop(self) -> None:
         """Stop; an epoch that is under way is given up, whole, and a later start begins with it again."""
-        for query in self._queries:
-            query.stop()
-        self._held.close()
+        try:
+            for query in self._queries:
+                query.stop()
+        finally:
+            self._held.close()
 
 
-def await_stream(query: Any, failure: Callable[[], Exception | None], seconds: float | None = None) -> None:
+def await_stream(query: Any, failure: Callable[[], Exception | None]) -> None:
     """Wait for a streaming query to end."""
-    with_our_errors(lambda: query.awaitTermination(seconds) if seconds else query.awaitTermination(), failure)
+    with_our_errors(query.awaitTermination, failure)
 
 
 def with_our_errors(wait: Callable[[], Any], failure: Callable[[], Exception | None]) -> None:

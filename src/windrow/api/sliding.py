@@ -23,7 +23,7 @@ from windrow.aggregates import AGGREGATES
 from windrow.api.engine import Engine
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, WindrowError, suggestion
-from windrow.logical import Stream, bind
+from windrow.logical import Stream, bind, key_name, quoted
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
 from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
@@ -70,7 +70,14 @@ def sliding(
                         aggs={"delay": ("avg", "dep_delay"), "n": ("count", "*")})
     """
     spark = checked(df.sparkSession)
-    spec = _Spec(timestamp, _windows(windows, start_time), tuple(keys), dict(aggs), wide)
+    spec = _Spec(
+        timestamp,
+        _windows(windows, start_time),
+        tuple(keys),
+        dict(aggs),
+        wide,
+        frozenset(map(str.lower, df.columns)),
+    )
     spec.check(df)
     if df.isStreaming:
         return SlidingStream(df, spec, delay)
@@ -88,7 +95,7 @@ def sliding(
         return final.answer(pa.Table.from_batches(batches))
 
     # A shard holds many keys: a task is then one call into Python, not one a key.
-    spread = [F.col(f"_key{i}") for i in range(len(spec.keys))] or [F.lit(0)]
+    spread = [F.col(key_name(i)) for i in range(len(spec.keys))] or [F.lit(0)]
     shards = 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
     return partials.groupBy(F.pmod(F.hash(*spread), F.lit(shards))).applyInArrow(
         answer, from_arrow_schema(schema)
@@ -128,6 +135,8 @@ class _Spec:
     keys: tuple[str, ...]
     aggs: dict[str, tuple[str, str]]
     wide: bool
+    names: frozenset[str]
+    """The columns of the DataFrame, in lower case."""
 
     def check(self, df: DataFrame) -> None:
         names = {name.lower(): name for name in df.columns}
@@ -137,7 +146,7 @@ class _Spec:
                 f"{suggestion(self.timestamp, df.columns) or f'the columns are {df.columns}'}"
             )
         object.__setattr__(self, "timestamp", names[self.timestamp.lower()])
-        of_type = arrow_schema(df.select(f"`{self.timestamp}`").schema).types[0]
+        of_type = arrow_schema(df.select(quoted(self.timestamp)).schema).types[0]
         if not pat.is_timestamp(of_type):
             raise WindrowError(
                 f"column '{self.timestamp}' is of type {of_type}; event time must be a TIMESTAMP"
@@ -158,8 +167,9 @@ class _Spec:
 
     def query(self, window: Window) -> Query:
         """As a statement, over one of the windows."""
-        items = [*self.keys, *(f"{f}({x}) AS `{name}`" for name, (f, x) in self.aggs.items())]
-        group = f" GROUP BY {', '.join(self.keys)}" if self.keys else ""
+        keys = [self._column(key) for key in self.keys]
+        items = [*keys, *(f"{f}({self._column(x)}) AS {quoted(name)}" for name, (f, x) in self.aggs.items())]
+        group = f" GROUP BY {', '.join(keys)}" if keys else ""
         text = (
             f"SELECT {', '.join(items)} FROM {INPUT} [RANGE {window.range} US SLIDE {window.slide} US "
             f"OFFSET {window.offset} US]{group}"
@@ -168,8 +178,12 @@ class _Spec:
         assert isinstance(statement, Query)
         return statement
 
+    def _column(self, text: str) -> str:
+        """A column's name is quoted, so that it may be any; other text is an expression."""
+        return quoted(text) if text.lower() in self.names else text
+
     def columns(self, plan: AggregateQuery) -> list[str]:
-        return [f"`{name}`" for name in plan.scan.columns]
+        return [quoted(name) for name in plan.scan.columns]
 
     def result_schema(self, plan: AggregateQuery) -> pa.Schema:
         times = [(name, plan.stream.time_type) for name in TIMES]

@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from windrow.cli.progress import RunProgress
 from windrow.cli.session import engine
-from windrow.cli.statements import name_of, read_statements, statements_file
+from windrow.cli.statements import read_statements, statements_file
 from windrow.cli.terminal import counted, messages_console, print_answers
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def run(file: IO[bytes], home: str | None, until_end: bool, trigger: str | None,
                 run_forever(eng, trigger or "1 second")
         messages_console().print(progress.summary())
         show_unnamed(eng, rows)
-        show_named(eng, progress, name_of(file), home)
+        show_named(eng, progress, home)
 
 
 def run_forever(eng: windrow.Engine, trigger: str) -> None:
@@ -130,7 +130,7 @@ def show_unnamed(eng: windrow.Engine, rows: int) -> None:
         messages_console().print(f"[dim]{name}: {note}[/dim]")
 
 
-def show_named(eng: windrow.Engine, progress: RunProgress, file: str, home: str | None) -> None:
+def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> None:
     """One line a named query, and how to read its answers."""
     named = [name for name in eng.queries if name not in eng.unnamed_queries]
     if not named:
@@ -143,11 +143,7 @@ def show_named(eng: windrow.Engine, progress: RunProgress, file: str, home: str 
     if home is None:
         console.print("[dim]their home was temporary; to keep them, run with --home DIR[/dim]")
         return
-    statements = "…" if file == "-" else f"open({file!r}).read()"
     console.print(
-        "read them in Python:\n"
-        f"  eng = windrow.Engine({escape(repr(home))})\n"
-        f"  eng.execute({escape(statements)})\n"
-        f"  eng.results({named[0]!r}).show()",
+        f"read them in Python: windrow.Engine({escape(repr(home))}).results({named[0]!r}).show()",
         soft_wrap=True,
     )

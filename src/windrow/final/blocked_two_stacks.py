@@ -80,10 +80,12 @@ def _slide(
     for step in range(len(evict_to)):
         if block[step] != current:
             # Flip. The old front has left the window; what remains of the old back becomes the front.
+            for entry in range(evicted - base, pushed - base):
+                for column in range(WIDTH):
+                    front[keys[entry], column] = identity
+                    back[keys[entry], column] = identity
             current = block[step]
             first = evicted = evict_to[step]
-            front[:] = identity
-            back[:] = identity
             for entry in range(block_from[step] - 1 - base, first - 1 - base, -1):
                 key = keys[entry]
                 for column in range(WIDTH):

@@ -1,7 +1,8 @@
 """The logical plan: statements bound against real schemas."""
 
-from windrow.logical.bind import ANSWERS, Analyst, bind, view_name
-from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, describe
+from windrow.logical.bind import ANSWERS, bind
+from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, aggregate_name, describe, key_name
+from windrow.logical.questions import Analyst, quoted, view_name
 from windrow.logical.relation import Relation, Stream, Table
 
 __all__ = [
@@ -14,7 +15,10 @@ __all__ = [
     "Scan",
     "Stream",
     "Table",
+    "aggregate_name",
     "bind",
     "describe",
+    "key_name",
+    "quoted",
     "view_name",
 ]

@@ -9,16 +9,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pyarrow.types as pat
 from sqlglot import exp
 
-from windrow.aggregates import AGGREGATES, Aggregate, aggregate
+from windrow.aggregates import Aggregate, aggregate
 from windrow.cql import name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
 from windrow.final import named, refuse_mismatch
-from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan
+from windrow.logical.lift import WINDOW_COLUMNS, Lift, is_aggregate, spark_sql
+from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, aggregate_name, key_name
+from windrow.logical.questions import quoted, types, view_name
 from windrow.logical.refuse import function_name, refuse
 from windrow.logical.relation import Stream, Table
 from windrow.logical.scope import Scope
@@ -30,25 +32,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.cql import Query
+    from windrow.logical.questions import Analyst
     from windrow.logical.relation import Relation
 
 ANSWERS = "answers"
-WINDOW_COLUMNS = ("window_start", "window_end")
-
-
-class Analyst(Protocol):
-    """Spark, as far as binding needs it."""
-
-    def describe(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
-        """The schema of a SELECT over `view_name`s of these relations; StatementError with Spark's reason."""
-
-    def functions(self) -> frozenset[str]:
-        """The names of all scalar and aggregate functions, in lower case."""
-
-
-def view_name(relation: str) -> str:
-    """The name under which a relation is known to Spark while a statement is analysed."""
-    return exp.to_identifier(f"_windrow_{relation}", quoted=True).sql(dialect="spark")
 
 
 def bind(query: Query, relations: Mapping[str, Relation], spark: Analyst) -> AggregateQuery:
@@ -64,7 +51,7 @@ class _Binder:
         self.spark = spark
         self.scope = Scope(query.text, {})
         self.keys: list[str] = []
-        self.calls: dict[str, exp.Func] = {}  # aggregate calls by their Spark SQL
+        self.lift = Lift(self.scope, self.keys)
 
     def bind(self) -> AggregateQuery:
         refuse(self.query)
@@ -76,12 +63,12 @@ class _Binder:
             Enrich(table.name, self._join_sql(join, table)) for join, table in zip(joins, tables, strict=True)
         )
         where = self._bind_where()
-        self.keys = self._bind_keys()
-        lifted = [(item, self._lift(_unaliased(item))) for item in self.select.selects]
+        self.keys += self._bind_keys()
+        lifted = [(item, self.lift(_unaliased(item))) for item in self.select.selects]
         having_node = self.select.args.get("having")
-        having = self._lift(having_node.this).sql(dialect="spark") if having_node else None
+        having = spark_sql(self.lift(having_node.this)) if having_node else None
         from_clause = " ".join(
-            [f"FROM {view_name(stream.name)} AS {_quoted(stream.name)}", *(e.join for e in enrichments)]
+            [f"FROM {view_name(stream.name)} AS {quoted(stream.name)}", *(e.join for e in enrichments)]
         )
         key_types, aggregates = self._types(from_clause, where)
         outputs = self._outputs(lifted, having, stream, key_types, aggregates)
@@ -162,46 +149,27 @@ class _Binder:
         return relation
 
     def _add(self, table: exp.Table, relation: Relation) -> None:
-        # The stream goes by its own name in the plan, so that queries with other aliases can share.
         alias = table.alias or relation.name
-        if any(known.lower() == alias.lower() for known in self.scope.relations):
+        # The plan knows the stream by its own name, so that name is taken even where it has an alias.
+        taken = [
+            *self.scope.relations,
+            *(r.name for r in self.scope.relations.values() if isinstance(r, Stream)),
+        ]
+        if any(known.lower() == alias.lower() for known in taken):
             raise self._fail(
-                f"two relations are called '{alias}'", table, "give one of them an alias", name=True
+                f"two relations are called '{alias}'", table, "give one of them another alias", name=True
             )
         self.scope.relations[alias] = relation
 
     def _join_sql(self, join: exp.Join, table: Table) -> str:
-        alias = join.this.alias or table.name
-        copy = join.copy()
-        copy.set("this", exp.to_table("t"))
-        condition = copy.args.get("on")
-        if condition is not None:
-            copy.set("on", self._resolve(condition))
-        using = copy.args.get("using")
-        if using:
+        if join.args.get("using"):
             raise self._fail("USING is not supported yet", join.this, "write ON a.x = b.x", name=True)
+        condition = join.args.get("on")
         side = f"{join.side} " if join.side else ("CROSS " if condition is None else "")
-        on = f" ON {self._sql(copy.args['on'])}" if condition is not None else ""
-        return f"{side}JOIN {view_name(table.name)} AS {_quoted(alias)}{on}"
+        on = "" if condition is None else f" ON {spark_sql(self.scope.resolve(condition))}"
+        return f"{side}JOIN {view_name(table.name)} AS {quoted(join.this.alias or table.name)}{on}"
 
     # expressions
-
-    def _resolve(self, node: exp.Expr) -> exp.Expr:
-        return self._canonical(self.scope.resolve(node))
-
-    def _canonical(self, node: exp.Expr) -> exp.Expr:
-        """Columns of the stream under its own name, whatever alias the query gave it."""
-        alias, stream = next(iter(self.scope.relations.items()))
-        for column in node.find_all(exp.Column):
-            if column.table == alias:
-                column.set("table", exp.to_identifier(stream.name, quoted=True))
-        if alias != stream.name and alias in self.scope.used:
-            self.scope.used.setdefault(stream.name, set()).update(self.scope.used[alias])
-        return node
-
-    @staticmethod
-    def _sql(node: exp.Expr) -> str:
-        return node.sql(dialect="spark", comments=False)
 
     def _check_functions(self) -> None:
         for node in self.select.find_all(exp.Anonymous):
@@ -213,13 +181,13 @@ class _Binder:
         where = self.select.args.get("where")
         if where is None:
             return None
-        call = next((node for node in where.find_all(exp.Func) if _is_aggregate(node)), None)
+        call = next((node for node in where.find_all(exp.Func) if is_aggregate(node)), None)
         if call is not None:
             raise self._fail(
                 f"{function_name(call).upper()} is an aggregate and cannot stand in WHERE", call,
                 "conditions on aggregates go behind HAVING",
             )  # fmt: skip
-        return self._sql(self._resolve(where.this))
+        return spark_sql(self.scope.resolve(where.this))
 
     def _bind_keys(self) -> list[str]:
         group = self.select.args.get("group")
@@ -233,12 +201,12 @@ class _Binder:
             if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise self._fail(f"GROUP BY {type(node).__name__.upper()} is not supported yet", node)
             expression = self._group_expression(node)
-            call = next((inner for inner in expression.find_all(exp.Func) if _is_aggregate(inner)), None)
+            call = next((inner for inner in expression.find_all(exp.Func) if is_aggregate(inner)), None)
             if call is not None:
                 raise self._fail(
                     f"{function_name(call).upper()} is an aggregate and cannot stand in GROUP BY", node
                 )
-            keys.append(self._sql(self._resolve(expression)))
+            keys.append(spark_sql(self.scope.resolve(expression)))
         return list(dict.fromkeys(keys))
 
     def _group_expression(self, node: exp.Expr) -> exp.Expr:
@@ -255,72 +223,25 @@ class _Binder:
                     return item.this
         return node
 
-    def _contains_window_column(self, node: exp.Expr) -> bool:
-        return any(column.name.lower() in WINDOW_COLUMNS for column in node.find_all(exp.Column))
-
-    def _lift(self, node: exp.Expr) -> exp.Expr:
-        """A SELECT or HAVING expression over answer columns: keys and aggregates become columns."""
-        if isinstance(node, exp.Func) and _is_aggregate(node):
-            return self._answer(f"_aggregate{self._aggregate_place(node)}")
-        if isinstance(node, exp.Column) and not node.table and node.name.lower() in WINDOW_COLUMNS:
-            return self._answer(node.name.lower())
-        has_aggregate = any(isinstance(n, exp.Func) and _is_aggregate(n) for n in node.walk())
-        if not has_aggregate and not self._contains_window_column(node):
-            sql = self._sql(self._resolve(node))
-            if sql in self.keys:
-                return self._answer(f"_key{self.keys.index(sql)}")
-        if isinstance(node, exp.Column):
-            hint = "GROUP BY it, or aggregate it"
-            raise self._fail(f"column '{node.name}' is neither grouped nor aggregated", node, hint)
-        copy = node.copy()
-        for child in list(copy.iter_expressions()):
-            child.replace(self._lift(child))
-        return copy
-
-    @staticmethod
-    def _answer(name: str) -> exp.Expr:
-        return exp.column(exp.to_identifier(name, quoted=True))
-
-    # aggregates
-
-    def _aggregate_place(self, call: exp.Func) -> int:
-        name = function_name(call)
-        if name not in AGGREGATES:
-            raise self._fail(f"{name.upper()} over a window is not supported yet", call, name=True)
-        if any(
-            isinstance(node, exp.Func) and _is_aggregate(node) for node in call.walk() if node is not call
-        ):
-            raise self._fail(f"an aggregate inside {name.upper()} has no meaning", call)
-        arguments = [self._argument(node) for node in call.iter_expressions()]
-        if len(arguments) > 1:
-            raise self._fail(f"{name.upper()} over a window takes one argument", call)
-        sql = f"{name}({arguments[0] if arguments else '*'})"
-        self.calls.setdefault(sql, call)
-        return list(self.calls).index(sql)
-
-    def _argument(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Star):
-            return "*"
-        if isinstance(node, exp.Distinct):
-            raise self._fail("DISTINCT aggregates over a window are not supported yet", node)
-        return self._sql(self._resolve(node))
-
     def _types(self, from_clause: str, where: str | None) -> tuple[list[pa.DataType], list[Aggregate]]:
         """What Spark says of the keys, the arguments and the aggregates, in two questions."""
         group = self.select.args.get("group")
         key_nodes = group.expressions if group else []
-        call_nodes = list(self.calls.values())
-        calls = [(sql.partition("(")[0], sql.partition("(")[2][:-1]) for sql in self.calls]
+        call_nodes = list(self.lift.calls.values())
+        calls = [(sql.partition("(")[0], sql.partition("(")[2][:-1]) for sql in self.lift.calls]
         arguments = [argument if argument != "*" else "1" for _, argument in calls]
         asked = [*zip(self.keys, key_nodes, strict=False), *zip(arguments, call_nodes, strict=True)]
         if not asked:
             raise self._fail("the query neither groups nor aggregates", self.select.selects[0])
-        types = self._describe(asked, from_clause, (where, self.select.args["where"]) if where else None)
-        key_types, argument_types = types[: len(self.keys)], types[len(self.keys) :]
+        condition = (where, self.select.args["where"]) if where else None
+        relations = {relation.name: relation.columns for relation in self.scope.relations.values()}
+        found = types(self.spark, self.query, asked, from_clause, relations, condition)
+        key_types, argument_types = found[: len(self.keys)], found[len(self.keys) :]
         for key, of_type, node in zip(self.keys, key_types, key_nodes, strict=False):
             if pat.is_nested(of_type):
                 raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
-        answer_types = self._describe(list(self.calls.items()), from_clause)
+        calls_asked = list(self.lift.calls.items())
+        answer_types = types(self.spark, self.query, calls_asked, from_clause, relations)
         aggregates = []
         for (name, argument), given, answer, node in zip(
             calls, argument_types, answer_types, call_nodes, strict=True
@@ -363,8 +284,8 @@ class _Binder:
         aggregates: Sequence[Aggregate],
     ) -> list[Output]:
         columns = dict.fromkeys(WINDOW_COLUMNS, stream.time_type)
-        columns |= {f"_key{i}": of_type for i, of_type in enumerate(key_types)}
-        columns |= {f"_aggregate{i}": item.result_type for i, item in enumerate(aggregates)}
+        columns |= {key_name(i): of_type for i, of_type in enumerate(key_types)}
+        columns |= {aggregate_name(i): item.result_type for i, item in enumerate(aggregates)}
         from_answers = f"FROM {view_name(ANSWERS)}"
         relations = {ANSWERS: columns}
         lifted = [
@@ -373,59 +294,24 @@ class _Binder:
         names = [self._output_name(item) for item, _ in lifted]
         counts = Counter([*WINDOW_COLUMNS, *(name.lower() for name in names)])
         for (item, _), name in zip(lifted, names, strict=True):
+            if name.lower() == "_query":
+                raise self._fail("the name '_query' is Windrow's own", item, "use another alias")
             if counts[name.lower()] > 1:
                 raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
-        expressions = [self._sql(node) for _, node in lifted]
+        expressions = [spark_sql(node) for _, node in lifted]
         asked = [(sql, item) for sql, (item, _) in zip(expressions, lifted, strict=True)]
         condition = (having, self.select.args["having"]) if having else None
-        types = self._describe(asked, from_answers, condition, relations)
+        found = types(self.spark, self.query, asked, from_answers, relations, condition)
         return [
             Output(name, sql, of_type, node.name if isinstance(node, exp.Column) else None)
-            for name, sql, of_type, (_, node) in zip(names, expressions, types, lifted, strict=True)
+            for name, sql, of_type, (_, node) in zip(names, expressions, found, lifted, strict=True)
         ]
 
     def _output_name(self, item: exp.Expr) -> str:
         if isinstance(item, exp.Alias | exp.Column):
             return str(item.alias_or_name)
-        return self._sql(item).replace("`", "").lower() if isinstance(item, exp.Func) else self._sql(item)
-
-    def _describe(
-        self,
-        expressions: Sequence[tuple[str, exp.Expr]],
-        from_clause: str,
-        condition: tuple[str, exp.Expr] | None = None,
-        relations: Mapping[str, Mapping[str, pa.DataType]] | None = None,
-    ) -> list[pa.DataType]:
-        """Spark's types for expressions; its complaint underlines the expression it is about."""
-        views = relations or {r.name: r.columns for r in self.scope.relations.values()}
-
-        def ask(*items: str, where: str = "") -> list[pa.DataType]:
-            listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(items))
-            return list(self.spark.describe(f"SELECT {listed} {from_clause}{where}", views).types)
-
-        where = f" WHERE {condition[0]}" if condition else ""
-        try:
-            return ask(*(sql for sql, _ in expressions), where=where) if expressions else []
-        except StatementError as error:
-            # Ask again, piece by piece, to see which one it is.
-            pieces = [("1", f" WHERE {condition[0]}", condition[1])] if condition else []
-            for sql, where, node in [*pieces, *((sql, "", node) for sql, node in expressions)]:
-                try:
-                    ask(sql, where=where)
-                except StatementError as narrower:
-                    raise self._fail(narrower.problem, node) from error
-            raise self._fail(error.problem, self.select) from error
+        return spark_sql(item).replace("`", "").lower() if isinstance(item, exp.Func) else spark_sql(item)
 
 
 def _unaliased(item: exp.Expr) -> exp.Expr:
     return item.this if isinstance(item, exp.Alias) else item
-
-
-def _quoted(name: str) -> str:
-    return exp.to_identifier(name, quoted=True).sql(dialect="spark")
-
-
-def _is_aggregate(node: exp.Expr) -> bool:
-    if not isinstance(node, exp.Func):
-        return False
-    return isinstance(node, exp.AggFunc) or function_name(node) in AGGREGATES

@@ -107,6 +107,16 @@ class AggregateQuery:
         return sql if self.enrichments else sql.replace(f"{self.stream.name}.", "")
 
 
+def key_name(place: int) -> str:
+    """The answer column of a query's key at a place."""
+    return f"_key{place}"
+
+
+def aggregate_name(place: int) -> str:
+    """The answer column of a query's aggregate at a place."""
+    return f"_aggregate{place}"
+
+
 def describe(window: Window) -> str:
     """A window as CQL writes it.
 

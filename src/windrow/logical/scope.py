@@ -14,6 +14,7 @@ from sqlglot import exp
 
 from windrow.cql import span
 from windrow.errors import StatementError, suggestion
+from windrow.logical.relation import Stream
 
 if TYPE_CHECKING:
     from windrow.logical.relation import Relation
@@ -26,10 +27,14 @@ class Scope:
     text: str
     relations: dict[str, Relation]
     used: dict[str, set[str]] = field(default_factory=dict)
-    """Columns in use, by alias; filled while resolving."""
+    """Columns in use, by the name that the plan uses; filled while resolving."""
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
-        """A copy of the expression with every column resolved."""
+        """A copy of the expression with every column resolved.
+
+        Columns of the stream go under its own name, whatever alias the query gave it, so that queries
+        with other aliases can share.
+        """
         copy = expression.copy()
         lambdas = {
             variable.name.lower() for node in copy.find_all(exp.Lambda) for variable in node.expressions
@@ -77,9 +82,11 @@ class Scope:
         if spelled is None:
             hint = suggestion(name, columns) or f"its columns are {', '.join(columns)}"
             raise StatementError(f"'{alias}' has no column '{name}'", self.text, *span(column), hint)
-        self.used.setdefault(alias, set()).add(spelled)
+        relation = self.relations[alias]
+        owner = relation.name if isinstance(relation, Stream) else alias
+        self.used.setdefault(owner, set()).add(spelled)
         found: exp.Expr = exp.column(
-            exp.to_identifier(spelled, quoted=True), exp.to_identifier(alias, quoted=True)
+            exp.to_identifier(spelled, quoted=True), exp.to_identifier(owner, quoted=True)
         )
         for inner in fields:
             found = exp.Dot(this=found, expression=exp.to_identifier(inner, quoted=True))

@@ -22,9 +22,10 @@ import pyarrow as pa
 from windrow.aggregates.operations import MIN_INT64
 from windrow.aggregates.ordered_dictionary import OrderedDictionary
 from windrow.final import KeyedWindows
+from windrow.logical import aggregate_name, key_name
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.open_slices import OpenSlices
-from windrow.slicing import pairs
+from windrow.slicing import slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,16 +70,6 @@ class WindowAggregation:
         ]
 
 
-def key_name(place: int) -> str:
-    """The answer column of the query's key at a place."""
-    return f"_key{place}"
-
-
-def aggregate_name(place: int) -> str:
-    """The answer column of the query's aggregate at a place."""
-    return f"_aggregate{place}"
-
-
 @dataclass(frozen=True)
 class _Slot:
     """Where a record column lives: which operation's matrix, and which column of it."""
@@ -102,14 +93,19 @@ class WindowAggregate:
                 widths[column.operation] = place + 1
                 self._slots[partial].append(_Slot(column, place))
         self._operations = list(widths.items())
-        self._cuts = pairs(aggregation.window)
+        self._cuts = slices(aggregation.window).cuts
         self._reset()
 
     def _reset(self) -> None:
         self._keys = GroupKeys(list(self.aggregation.key_types))
         self._open = OpenSlices(self._operations)
         self._windows = KeyedWindows(self.aggregation.window, self._operations, self.aggregation.algorithms)
-        self._dictionaries: dict[_Slot, OrderedDictionary] = {}
+        self._dictionaries = {
+            slot: OrderedDictionary(slot.column.ranked)
+            for slots in self._slots.values()
+            for slot in slots
+            if slot.column.ranked is not None
+        }
         self._closed_rows = 0
 
     @property
@@ -136,6 +132,7 @@ class WindowAggregate:
 
     def advance(self, until: int) -> Iterator[pa.Table]:
         """Close the slices of all windows that end by `until`, and answer those windows."""
+        self._closed_rows = 0
         if until <= self.evaluated:
             return
         edge = self.aggregation.window.last_evaluation_until(until)
@@ -180,14 +177,13 @@ class WindowAggregate:
         }
         for partial, slots in self._slots.items():
             for slot, values in zip(slots, columns[partial], strict=True):
-                if slot.column.ranked:
+                if slot.column.ranked is not None:
                     values = self._rank(slot, values)
                 records[slot.column.operation][:, slot.place] = values
         return records
 
     def _rank(self, slot: _Slot, values: pa.Array) -> Array:
-        dictionary = self._dictionaries.setdefault(slot, OrderedDictionary(values.type))
-        codes, moved = dictionary.encode(values)
+        codes, moved = self._dictionaries[slot].encode(values)
         if moved is not None and len(moved):
 
             def shift(held: Array) -> Array:
@@ -203,7 +199,7 @@ class WindowAggregate:
 
     def _values(self, slot: _Slot, held: Array) -> Any:
         """A record column as `Partial.encode` gave it: ranks become values again."""
-        if not slot.column.ranked:
+        if slot.column.ranked is None:
             return held
         absent = held == MIN_INT64
         codes = ~held if slot.column.descending else held
@@ -233,7 +229,7 @@ class WindowAggregate:
     def _from_rest(self, table: pa.Table) -> tuple[Array, Array, Records]:
         columns = {
             partial: [
-                values if slot.column.ranked else values.to_numpy()
+                values if slot.column.ranked is not None else values.to_numpy()
                 for slot, values in (
                     (slot, _column(table, f"{partial}#{place}")) for place, slot in enumerate(slots)
                 )
@@ -251,7 +247,7 @@ class WindowAggregate:
         new = self._closed_rows
         held = self._at_rest(*self._windows.held())
         self.restore([held], self.open_slices(), self.evaluated)
-        self._closed_rows = new
+        self._closed_rows = min(new, self._windows.entries)  # it keeps only what the next window needs
 
 
 def _column(table: pa.Table, name: str) -> pa.Array:

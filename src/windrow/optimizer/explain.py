@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from windrow.cql import format_duration
 from windrow.optimizer.passes import Bounds, share_passes
 from windrow.optimizer.physical import plan_window_aggregation
-from windrow.slicing import pairs, pairs_per_window
+from windrow.slicing import slices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,9 +54,8 @@ def describe_cuts(cuts: Cuts) -> str:
 
 
 def _describe_slices(window: Window) -> str:
-    kind = "panes" if window.range % window.slide == 0 else "pairs"
-    count = pairs_per_window(window)
-    return f"{kind}, {count} a window, cut {describe_cuts(pairs(window))}"
+    technique, cuts, per_window = slices(window)
+    return f"{technique}, {per_window} a window, cut {describe_cuts(cuts)}"
 
 
 def _why(operation: Operation) -> str:

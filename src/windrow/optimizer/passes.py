@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.types as pat
 
-from windrow.logical import view_name
+from windrow.logical import key_name, quoted, view_name
 from windrow.operators.window_aggregate import SLICE
 from windrow.slicing import cuts_for_pass
 
@@ -97,10 +97,10 @@ class Pass:
         query = self.query
         good = bounds.good()
         start = self.cuts.slice_start_sql(INSTANT)
-        keys = [f"{key} AS _key{i}" for i, key in enumerate(query.keys)]
+        keys = [f"{key} AS {key_name(i)}" for i, key in enumerate(query.keys)]
         if self.sees_every_row:
             # Rows that do not count form groups with a NULL slice; their values are not looked at.
-            keys = [f"CASE WHEN {good} THEN {key} END AS _key{i}" for i, key in enumerate(query.keys)]
+            keys = [f"CASE WHEN {good} THEN {key} END AS {key_name(i)}" for i, key in enumerate(query.keys)]
             items = [f"CASE WHEN {good} THEN {start} END AS {SLICE}", *keys]
             items += [f"{e} FILTER (WHERE {good}) AS _p{i}" for i, e in enumerate(self.expressions)]
             alive = "" if bounds.ahead is None else f" FILTER (WHERE NOT {bounds.dead()})"
@@ -110,7 +110,7 @@ class Pass:
             items = [f"{start} AS {SLICE}", *keys]
             items += [f"{e} AS _p{i}" for i, e in enumerate(self.expressions)]
             source = f"SELECT * FROM ({instants_sql(query.stream)}) WHERE {good}"
-        lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS `{query.stream.name}`"]
+        lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {quoted(query.stream.name)}"]
         lines += [enrichment.join for enrichment in query.enrichments]
         if query.where:
             lines.append(f"WHERE {query.where}")
@@ -142,9 +142,13 @@ def instants_sql(stream: Stream) -> str:
 
 def instant_sql(column: str, of_type: pa.DataType) -> str:
     """Microseconds since 1970 of a TIMESTAMP or TIMESTAMP_NTZ column."""
+    name = quoted(column)
     if pat.is_timestamp(of_type) and of_type.tz is None:
-        return f"timestampdiff(MICROSECOND, TIMESTAMP_NTZ '1970-01-01 00:00:00', `{column}`)"
-    return f"unix_micros(`{column}`)"
+        # Piece by piece: everything shorter goes through the session's time zone and its gaps.
+        micros = f"CAST(extract(SECOND FROM {name}) * 1000000 AS BIGINT)"
+        clock = f"hour({name}) * 3600000000L + minute({name}) * 60000000L + {micros}"
+        return f"unix_date(CAST({name} AS DATE)) * 86400000000L + {clock}"
+    return f"unix_micros({name})"
 
 
 def tally_sql(stream: Stream, bounds: Bounds) -> str:

@@ -75,6 +75,17 @@ class EpochReport:
     """The last evaluation of each query that had answers."""
 
 
+@dataclass(frozen=True)
+class _Work:
+    """An epoch in the making: its number, from where to where, and what it has answered so far."""
+
+    epoch: int
+    progress: Progress
+    evaluated: int
+    answers: dict[str, int] = field(default_factory=dict)
+    latest: dict[str, pa.Table] = field(default_factory=dict)
+
+
 class StreamRunner:
     """Runs the epochs of one stream."""
 
@@ -112,6 +123,8 @@ class StreamRunner:
         ahead = None if skew is None else int(clock * 1e6) + skew
         bounds = Bounds(END_OF_TIME if self.progress.sealed else self.progress.watermark, ahead)
         running = [query for query in queries if not query.stored.sealed]
+        for query in running:
+            self._note_beginning(query)
         partials, tally = self._collect(batch, bounds, running, tables)
         watermark = self.progress.watermark
         if tally.latest is not None and not self.progress.sealed:
@@ -136,21 +149,22 @@ class StreamRunner:
         seal: bool,
     ) -> EpochReport | None:
         """Process a bounded frame, whole, for the queries that have not seen it."""
+        queries = list(queries)
         fresh = [query for query in queries if not query.stored.started]
-        if not fresh and self.progress.sealed:
-            LOG.warning(
-                "stream '%s' is sealed in this home and all its queries are answered: nothing was read",
-                self.stream.name,
-            )
+        waiting = [query for query in queries if query.stored.started and not query.stored.sealed]
+        if seal and waiting:
+            self.seal(waiting)
         if not fresh:
-            return self.seal(queries) if seal else None
-        self.progress = Progress()  # a frame can be read again, from its beginning, for later queries
+            if not waiting:
+                LOG.warning("stream '%s': all its queries are answered; nothing was read", self.stream.name)
+            return None
         clock = time.time()
         ahead = None if self.stream.skew is None else int(clock * 1e6) + self.stream.skew
         partials, tally = self._collect(frame, Bounds(None, ahead), fresh, tables)
         watermark = None if tally.latest is None else tally.latest - self.stream.delay
         progress = Progress(0, watermark, seal, tally.rows, tally.late, tally.dead)
-        return self._finish(fresh, partials, progress, tally, clock)
+        # A frame is read from its beginning for every query, whatever others have seen of it.
+        return self._finish(fresh, partials, progress, tally, clock, evaluated=BEGINNING)
 
     def seal(self, queries: Iterable[RunningQuery]) -> EpochReport | None:
         """What has come is all there is: answer every window that is still open."""
@@ -160,6 +174,12 @@ class StreamRunner:
         progress = replace(self.progress, sealed=True)
         tally = Tally(None, 0, 0, 0)
         return self._finish(running, {}, progress, tally, time.time())
+
+    def _note_beginning(self, query: RunningQuery) -> None:
+        """A query that comes when the stream has run does not know the rows up to its latest instant."""
+        watermark = self.progress.watermark
+        if not query.stored.started and watermark is not None:
+            query.stored = replace(query.stored, complete_after=watermark + self.stream.delay)
 
     def _collect(
         self,
@@ -194,33 +214,27 @@ class StreamRunner:
         progress: Progress,
         tally: Tally,
         clock: float,
+        evaluated: int | None = None,
     ) -> EpochReport:
-        """Steps 3 and 4: answer, write, commit."""
-        epoch = self._next_epoch()
-        results = ResultWriter(self._home, epoch)
+        """Steps 3 and 4: answer, write, commit. `evaluated`: where to begin, if not at the watermark."""
+        if evaluated is None:
+            evaluated = BEGINNING if self.progress.watermark is None else self.progress.watermark
+        work = _Work(self._next_epoch(), progress, evaluated)
+        results = ResultWriter(self._home, work.epoch)
         files: list[DataFile | None] = []
-        counts: dict[str, int] = {}
-        latest: dict[str, pa.Table] = {}
         try:
             for query in queries:
-                self._answer(query, partials.get(query.stored.name), progress, epoch, results, counts, latest)
+                self._answer(query, partials.get(query.stored.name), results, work)
                 if not progress.sealed and query.state is not None:
-                    for kind, table in (
+                    for kind, slices in (
                         ("closed", query.state.closed_slices()),
                         ("open", query.state.open_slices()),
                     ):
-                        files.append(self._home.write_slices(kind, query.stored, epoch, table))
+                        files.append(self._home.write_slices(kind, query.stored, work.epoch, slices))
             written = [*results.close(), *(file for file in files if file is not None)]
             horizons = {query.stored: self._horizon(query, progress) for query in queries}
-            self._home.commit(
-                epoch,
-                self.stream.name,
-                progress,
-                clock,
-                (tally.rows, tally.late, tally.dead),
-                written,
-                horizons,
-            )
+            counts = (tally.rows, tally.late, tally.dead)
+            self._home.commit(work.epoch, self.stream.name, progress, clock, counts, written, horizons)
         except BaseException:
             results.abandon()
             for query in queries:
@@ -232,26 +246,21 @@ class StreamRunner:
             if progress.sealed:
                 query.state = None
         return EpochReport(
-            epoch, self.stream.name, tally.rows, tally.late, tally.dead, progress.watermark,
-            time.time() - clock, counts, latest,
+            work.epoch, self.stream.name, tally.rows, tally.late, tally.dead, progress.watermark,
+            time.time() - clock, work.answers, work.latest,
         )  # fmt: skip
 
     def _answer(
-        self,
-        query: RunningQuery,
-        partials: pa.Table | None,
-        progress: Progress,
-        epoch: int,
-        results: ResultWriter,
-        counts: dict[str, int],
-        latest: dict[str, pa.Table],
+        self, query: RunningQuery, partials: pa.Table | None, results: ResultWriter, work: _Work
     ) -> None:
         name = query.stored.name
-        evaluated = self.progress.watermark
-        state = query.load(self._home, BEGINNING if evaluated is None else evaluated)
+        evaluated = work.evaluated
+        if query.stored.complete_after is not None:
+            evaluated = max(evaluated, query.stored.complete_after + query.plan.window.range)
+        state = query.load(self._home, evaluated)
         if partials is not None and len(partials):
             state.push(partials)
-        until = END_OF_TIME if progress.sealed else progress.watermark
+        until = END_OF_TIME if work.progress.sealed else work.progress.watermark
         if until is None:
             return
         try:
@@ -259,10 +268,10 @@ class StreamRunner:
                 table = project(self._spark, query.plan, answers)
                 results.write(query.stored, table)
                 if query.sink is not None:
-                    query.sink(epoch, table)
-                counts[name] = counts.get(name, 0) + len(table)
+                    query.sink(work.epoch, table)
+                work.answers[name] = work.answers.get(name, 0) + len(table)
                 if len(table):
-                    latest[name] = _last_evaluation(table)
+                    work.latest[name] = _last_evaluation(table)
         except QueryFailed as error:
             raise QueryFailed(f"{name}: {error}") from error
 

@@ -40,7 +40,8 @@ CREATE TABLE relations (
 CREATE TABLE queries (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE, sql TEXT NOT NULL,
     stream TEXT NOT NULL COLLATE NOCASE, dropped INTEGER NOT NULL DEFAULT 0,
-    started INTEGER NOT NULL DEFAULT 0, sealed INTEGER NOT NULL DEFAULT 0, schema BLOB NOT NULL);
+    started INTEGER NOT NULL DEFAULT 0, sealed INTEGER NOT NULL DEFAULT 0, complete_after INTEGER,
+    schema BLOB NOT NULL);
 CREATE UNIQUE INDEX live_queries ON queries (name) WHERE NOT dropped;
 CREATE TABLE epochs (
     epoch INTEGER PRIMARY KEY, stream TEXT NOT NULL COLLATE NOCASE, batch INTEGER, watermark INTEGER,
@@ -78,6 +79,8 @@ class StoredQuery:
     started: bool
     """Whether an epoch has had it."""
     sealed: bool
+    complete_after: int | None
+    """Windows that begin later than this hold all their rows: the stream ran before the query did."""
     schema: pa.Schema = field(compare=False)
     """The columns of its results; queries with equal ones share result files."""
 
@@ -140,10 +143,11 @@ class Home:
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
+                self._database.execute("COMMIT")
             except BaseException:
-                self._database.execute("ROLLBACK")
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
                 raise
-            self._database.execute("COMMIT")
 
     def _rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         with self._one_at_a_time:
@@ -188,6 +192,13 @@ class Home:
                 )
         return row is None
 
+    def definition(self, name: str) -> tuple[str, str, dict[str, Any]] | None:
+        """Name, kind and definition of a relation; None for one that the home cannot know (a DataFrame)."""
+        rows = self._rows("SELECT name, kind, definition FROM relations WHERE name = ?", name)
+        for spelled, kind, text in rows:
+            return spelled, kind, json.loads(text)
+        return None
+
     def undefine(self, name: str) -> None:
         """Take a definition back."""
         with self.transaction() as database:
@@ -196,11 +207,12 @@ class Home:
     def queries(self) -> list[StoredQuery]:
         """The queries that have not been dropped, in the order in which they came."""
         rows = self._rows(
-            "SELECT id, name, sql, stream, started, sealed, schema FROM queries WHERE NOT dropped ORDER BY id"
+            "SELECT id, name, sql, stream, started, sealed, complete_after, schema "
+            "FROM queries WHERE NOT dropped ORDER BY id"
         )
         return [
-            StoredQuery(number, name, sql, stream, bool(started), bool(sealed), _read_schema(schema))
-            for number, name, sql, stream, started, sealed, schema in rows
+            StoredQuery(number, name, sql, stream, bool(started), bool(sealed), after, _read_schema(schema))
+            for number, name, sql, stream, started, sealed, after, schema in rows
         ]
 
     def query(self, name: str) -> StoredQuery | None:
@@ -294,7 +306,8 @@ class Home:
                 )  # fmt: skip
                 obsolete += [row[0] for row in rows]
                 database.execute(
-                    "UPDATE queries SET started = 1, sealed = ? WHERE id = ?", (horizon is None, query.id)
+                    "UPDATE queries SET started = 1, sealed = ?, complete_after = ? WHERE id = ?",
+                    (horizon is None, query.complete_after, query.id),
                 )
             self._forget(database, obsolete)
             database.executemany(

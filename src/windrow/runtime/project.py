@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.errors import QueryFailed
 from windrow.logical import ANSWERS, view_name
@@ -34,7 +35,9 @@ def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa
     sql = f"SELECT {items} FROM {view_name(ANSWERS)}{having}"
     try:
         with quiet():
-            frame = select(spark, sql, {ANSWERS: spark.createDataFrame(answers)})
+            frame = select(
+                spark, sql, {ANSWERS: spark.createDataFrame(answers, from_arrow_schema(answers.schema))}
+            )
             return frame.toArrow().rename_columns(schema.names).cast(schema)
     except SPARK_ERRORS as error:
         raise QueryFailed(reason(error)) from error

@@ -72,7 +72,7 @@ class ResultWriter:
 
 def read_results(spark: SparkSession, home: Home, query: StoredQuery) -> DataFrame:
     """All committed answers of a query."""
-    files = [str(path) for path in home.files("results", query.schema_id)]
+    files = [f"file://{path}" for path in home.files("results", query.schema_id)]
     spark_schema = from_arrow_schema(query.schema.append(pa.field(QUERY, pa.int32())))
     if not files:
         return spark.createDataFrame([], spark_schema).drop(QUERY)

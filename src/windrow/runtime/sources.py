@@ -28,6 +28,12 @@ class FileSource:
     columns: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        # A relative path means the current directory, now: the JVM stays where it was started, and a home
+        # may be opened from elsewhere later.
+        if ":" not in self.path:
+            object.__setattr__(self, "path", str(Path(self.path).absolute()))
+
     def definition(self) -> dict[str, Any]:
         """As the home remembers it."""
         options = dict(self.options)
@@ -46,13 +52,13 @@ class FileSource:
     def _load(self, spark: SparkSession, reader: Any) -> DataFrame:
         if self.columns is not None:
             reader = reader.schema(self.columns)
-        elif self.format == "csv" and not self.columns:
+        elif self.format == "csv":
             reader = reader.option("inferSchema", "true")
         # Until bad rows have a table of their own, a broken line stops the stream instead of turning
         # into NULLs; OPTIONS (mode '…') decides otherwise.
         modes = {} if self.format == "parquet" else {"mode": "FAILFAST"}
-        # The JVM stays in the directory that it was started in; a relative path means the current one.
-        path = self.path if ":" in self.path else str(Path(self.path).absolute())
+        # Not the cluster's default file system: the path was checked here.
+        path = f"file://{self.path}" if self.path.startswith("/") else self.path
         try:
             frame: DataFrame = reader.format(self.format).options(**{**modes, **self.options}).load(path)
         except PySparkException as error:

@@ -4,11 +4,13 @@ from windrow.slicing.cuts import Comb, Cuts
 from windrow.slicing.granules import cuts_for_pass, granules
 from windrow.slicing.pairs import pairs, pairs_per_window
 from windrow.slicing.panes import panes, panes_per_window
+from windrow.slicing.slices import Slices, slices
 from windrow.slicing.window import Window
 
 __all__ = [
     "Comb",
     "Cuts",
+    "Slices",
     "Window",
     "cuts_for_pass",
     "granules",
@@ -16,4 +18,5 @@ __all__ = [
     "pairs_per_window",
     "panes",
     "panes_per_window",
+    "slices",
 ]

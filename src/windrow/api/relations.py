@@ -1,0 +1,183 @@
+"""The streams and tables that an engine knows: declared, checked, remembered in the home, opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow.types as pat
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame
+
+from windrow.cql import CreateStream, CreateTable
+from windrow.errors import SourceError, StatementError, TimestampError, WindrowError, suggestion
+from windrow.logical import Stream, Table
+from windrow.runtime.analysis import arrow_schema, reason
+from windrow.runtime.sources import FORMATS, FileSource, check_path
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from windrow.logical import Relation
+    from windrow.runtime.home import Home
+
+    Source = DataFrame | FileSource
+
+
+def open_source(
+    name: str,
+    source: DataFrame | str | os.PathLike[str],
+    format: str,
+    schema: str | None,
+    options: Mapping[str, str] | None,
+) -> Source:
+    """What a caller gave as the source of a relation: a DataFrame, or files."""
+    if isinstance(source, DataFrame):
+        return source
+    if not hasattr(source, "__fspath__") and not isinstance(source, str):
+        raise SourceError(f"'{name}': a source is a Spark DataFrame or a path, not {type(source).__name__}")
+    if format not in FORMATS:
+        raise SourceError(f"'{name}': unknown format '{format}'; there are {', '.join(FORMATS)}")
+    return FileSource(str(source), format, schema, dict(options or {}))
+
+
+class Relations:
+    """Relations by name (in any case), and where their rows come from."""
+
+    def __init__(self, spark: SparkSession, home: Home) -> None:
+        self.known: dict[str, Relation] = {}
+        self._sources: dict[str, Source] = {}
+        self._frames: dict[str, DataFrame] = {}
+        self._new: list[str] = []  # in the home since this engine declared them
+        self._spark = spark
+        self._home = home
+
+    # declaring
+
+    def declare(self, statement: CreateStream | CreateTable) -> None:
+        """Declare what a statement says; errors show their place in it."""
+        columns = ", ".join(f"`{name}` {of_type}" for name, of_type in statement.columns or ()) or None
+        source = FileSource(statement.path, statement.format, columns, statement.options)
+        try:
+            if isinstance(statement, CreateTable):
+                self.declare_table(statement.name, source)
+                return
+            self.declare_stream(statement.name, source, statement.timestamp, statement.delay, statement.skew)
+        except SourceError as error:
+            raise StatementError(str(error), statement.text, *statement.path_span) from error
+        except TimestampError as error:
+            assert isinstance(statement, CreateStream)
+            place = statement.timestamp_span
+            raise StatementError(error.problem, statement.text, *place, error.hint) from error
+
+    def declare_stream(self, name: str, source: Source, timestamp: str, delay: int, skew: int | None) -> None:
+        """Declare a stream; durations in microseconds."""
+        self._check_free(name)
+        columns = self._columns(source)
+        spelled = next((column for column in columns if column.lower() == timestamp.lower()), None)
+        if spelled is None:
+            hint = suggestion(timestamp, columns) or f"the columns are {', '.join(columns)}"
+            raise TimestampError(f"stream '{name}' has no column '{timestamp}' for its event time", hint)
+        if not pat.is_timestamp(columns[spelled]):
+            raise TimestampError(
+                f"column '{spelled}' of '{name}' is {columns[spelled]}; event time must be a TIMESTAMP",
+                "convert it, for example with to_timestamp() or timestamp_seconds()",
+            )
+        extra = {"timestamp": spelled, "delay": delay, "skew": skew}
+        self._add(Stream(name, columns, spelled, delay, skew), source, "stream", extra)
+
+    def declare_table(self, name: str, source: Source) -> None:
+        """Declare a table."""
+        self._check_free(name)
+        if isinstance(source, DataFrame) and source.isStreaming:
+            raise SourceError(f"table '{name}' cannot come from a streaming DataFrame; declare a stream")
+        self._add(Table(name, self._columns(source)), source, "table", {})
+
+    def recall(self, name: str) -> None:
+        """Declare a relation as the home remembers it, unless it is declared, or unknown there."""
+        found = self._home.definition(name)
+        if found is None or self._spelled(name) is not None:
+            return
+        spelled, kind, given = found
+        source = FileSource(given["path"], given["format"], given["columns"], given["options"])
+        if kind == "table":
+            self.declare_table(spelled, source)
+        else:
+            self.declare_stream(spelled, source, given["timestamp"], given["delay"], given["skew"])
+
+    def mark(self) -> tuple[set[str], int]:
+        """What is declared now, for `take_back`."""
+        return set(self.known), len(self._new)
+
+    def take_back(self, mark: tuple[set[str], int]) -> None:
+        """Forget what was declared since a mark."""
+        names, new = mark
+        for name in self._new[new:]:
+            self._home.undefine(name)
+        del self._new[new:]
+        for name in self.known.keys() - names:
+            del self.known[name], self._sources[name]
+
+    # using
+
+    def stream(self, name: str) -> Stream:
+        """A stream by its name."""
+        spelled = self._spelled(name)
+        relation = None if spelled is None else self.known[spelled]
+        if not isinstance(relation, Stream):
+            streams = [n for n, r in self.known.items() if isinstance(r, Stream)]
+            hint = suggestion(name, streams) or f"declared: {', '.join(streams) or 'none'}"
+            raise WindrowError(f"there is no stream '{name}'; {hint}")
+        return relation
+
+    def is_unbounded(self, name: str) -> bool:
+        """Whether more rows may come: files and streaming DataFrames, as far as they are declared."""
+        source = self._sources.get(self._spelled(name) or "")
+        return isinstance(source, FileSource) or (source is not None and source.isStreaming)
+
+    def rereads_cheaply(self, name: str) -> bool:
+        """Whether reading a batch twice is cheaper than keeping it."""
+        source = self._sources[name]
+        return isinstance(source, FileSource) and source.format == "parquet"
+
+    def frame(self, name: str) -> DataFrame:
+        """The rows that are there."""
+        if name not in self._frames:
+            source = self._sources[name]
+            self._frames[name] = source if isinstance(source, DataFrame) else source.read(self._spark)
+        return self._frames[name]
+
+    def read_stream(self, name: str) -> DataFrame:
+        """The rows that are there and those that come."""
+        source = self._sources[name]
+        return source if isinstance(source, DataFrame) else source.read_stream(self._spark)
+
+    def _add(self, relation: Relation, source: Source, kind: str, extra: dict[str, Any]) -> None:
+        if isinstance(source, FileSource) and self._home.define(
+            relation.name, kind, source.definition() | extra
+        ):
+            self._new.append(relation.name)
+        self.known[relation.name] = relation
+        self._sources[relation.name] = source
+
+    def _columns(self, source: Source) -> dict[str, pa.DataType]:
+        if isinstance(source, FileSource):
+            check_path(source.path)
+        try:
+            frame = source if isinstance(source, DataFrame) else source.read(self._spark)
+            schema = arrow_schema(frame.schema)
+        except PySparkException as error:
+            raise SourceError(reason(error)) from error
+        return dict(zip(schema.names, schema.types, strict=True))
+
+    def _check_free(self, name: str) -> None:
+        taken = self._spelled(name)
+        if taken is not None:
+            kind = "stream" if isinstance(self.known[taken], Stream) else "table"
+            raise WindrowError(f"there is a {kind} called '{taken}' already; use another name")
+
+    def _spelled(self, name: str) -> str | None:
+        return next((known for known in self.known if known.lower() == name.lower()), None)
