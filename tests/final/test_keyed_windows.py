@@ -89,11 +89,13 @@ def append(keyed, operation, entries, columns):
     )
 
 
-@pytest.mark.parametrize(("algorithm", "operation"), MATRIX)
+# Floats that are subtracted drift, so they are no function of what is held; only a hint asks for that.
+REPEATABLE = [pair for pair in MATRIX if pair.values != (SubtractOnEvict, ADD_FLOATS)]
+
+
+@pytest.mark.parametrize(("algorithm", "operation"), REPEATABLE)
 def test_a_window_that_is_folded_again_gives_the_same_bits(algorithm, operation):
     """The state is a function of the entries held, so a restart changes no bit."""
-    if operation is ADD_FLOATS and algorithm is SubtractOnEvict:
-        pytest.skip("floats that are subtracted drift; only a hint asks for it")
     window, rng = Window(50, 3), np.random.default_rng(7)
     starts = np.arange(0, 400)
     keys = rng.integers(0, 3, 400).astype(np.int32)
