@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 
 import pytest
 
@@ -159,12 +160,14 @@ def test_rows_below_the_watermark_are_late_and_counted(spark, files, tmp_path):
     assert_answers(engine, events(spark, 0, 90).union(in_time))
 
 
-def test_rows_that_come_after_a_seal_are_late(spark, files, tmp_path):
+def test_rows_that_come_after_a_seal_are_late(spark, files, tmp_path, caplog):
     home = tmp_path / "home"
     engine_on(files, home).run()
     files.add(90, 95)
     engine = engine_on(files, home)
+    assert not caplog.records
     engine.run()
+    assert "stream 'events' was sealed in this home by an earlier run" in caplog.text
     assert_answers(engine, events(spark, 0, 90))
     assert engine.progress("events").late == 50
     with pytest.raises(windrow.WindrowError, match="stream 'events' is sealed in this home"):
@@ -365,6 +368,37 @@ def test_sources_are_checked(spark, tmp_path):
         engine.start()
 
 
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda e, df: e.stream("s", df, timestamp="ts", delay=10),
+            "a duration is text such as '10 minutes'",
+        ),
+        (lambda e, df: e.query("q", 42), "the second argument is SQL text, not int"),
+        (
+            lambda e, df: e.query("q", SQL, sink="out"),
+            r"a sink is a function of \(epoch, answers\), not 'out'",
+        ),
+        (
+            lambda e, df: e.stream("s", "in", timestamp="ts", format="csv"),
+            "CSV files do not say what their columns",
+        ),
+        (lambda e, df: e.stream("s", "tests/cli", timestamp="ts"), "cannot read parquet from"),
+        (lambda e, df: windrow.Engine("tests"), "is not a home, and it is not empty"),
+    ],
+)
+def test_wrong_arguments_are_named(spark, call, message):
+    with windrow.Engine(spark=spark) as engine, pytest.raises(windrow.WindrowError, match=message):
+        call(engine, events(spark, 0, 1))
+
+
+def test_a_timedelta_is_a_duration(spark):
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("s", events(spark, 0, 1), timestamp="ts", delay=timedelta(minutes=1))
+        assert engine._relations.stream("s").delay == 60 * SECOND
+
+
 def test_statements_are_kept_all_or_none(spark, tmp_path):
     events(spark, 0, 20).drop("x").write.option("header", "true").csv(str(tmp_path / "in"))
     stream = (
@@ -403,6 +437,8 @@ def test_results_of_an_earlier_engine_can_be_read_at_once(spark, files, tmp_path
     first = engine_on(files, tmp_path / "home")
     first.run()
     later = windrow.Engine(tmp_path / "home", spark=spark)
+    assert later.queries == ["q"]
+    assert later.progress("events").rows == 900
     assert sorted(later.results("Q").collect()) == sorted(first.results("q").collect())
     with pytest.raises(windrow.WindrowError, match="there is no query 'p'"):
         later.results("p")

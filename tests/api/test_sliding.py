@@ -127,6 +127,10 @@ def test_a_stream_is_started_with_a_home(spark, df, tmp_path):
     ("change", "message"),
     [
         ({"windows": []}, "name at least one window"),
+        ({"aggs": {"n": F.lit}}, r"must be a \(function, column\) pair"),
+        ({"aggs": [1]}, "aggs maps result columns to pairs"),
+        ({"timestamp": 3}, "the event-time column is given by its name"),
+        ({"windows": [(3600, 60)]}, "a duration is text such as"),
         ({"windows": ["1 hour"]}, r"a window is a \(range, slide\) pair"),
         ({"windows": [("1 hour", "2 hours")]}, "the slide is longer than the range"),
         ({"windows": [("0 seconds", "0 seconds")]}, "longer than zero"),

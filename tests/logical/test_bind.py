@@ -116,6 +116,7 @@ def test_refusals_say_what_where_and_what_to_do(engine, statement, problem, unde
         f"SELECT COUNT(*) AS n FROM flights {W}, airlines WHERE flights.carrier = airlines.carrier",
         f"SELECT window_end AS e, COUNT(*) AS n, window_start FROM flights {W} HAVING window_end > TIMESTAMP '2000-01-01'",
         f"SELECT origin FROM flights {W} GROUP BY origin",
+        f"SELECT origin AS o, COUNT(*) AS n FROM flights {W} GROUP BY o HAVING n + 1 > 3 AND o <> 'x'",
         f"SELECT SUM(`odd name`) AS `odd sum` FROM flights {W}",
         f"SELECT MAX(aggregate(transform(array(1, 2), x -> x + 1), 0, (a, b) -> a + b)) AS m FROM flights {W}",
         f"SELECT SUM(TRY_CAST(origin AS INT)) AS t, SUM(CAST(dep_delay AS INT)) AS c FROM flights {W}",

@@ -25,8 +25,8 @@ from windrow.errors import HomeError, SourceError, StatementError, WindrowError,
 from windrow.logical import bind, quoted
 from windrow.optimizer import explain
 from windrow.runtime.analysis import SparkAnalyst
+from windrow.runtime.epoch import LOG, RunningQuery, StreamRunner
 from windrow.runtime.epoch import EpochReport as EpochReport
-from windrow.runtime.epoch import RunningQuery, StreamRunner
 from windrow.runtime.home import Home
 from windrow.runtime.results import read_results, result_schema
 from windrow.runtime.session import checked, local_session
@@ -96,6 +96,11 @@ class Engine:
         late and enter no window. A row ahead of the clock by more than `skew` is not believed. CSV and
         JSON need a `schema`, such as "ts TIMESTAMP, sensor STRING, value DOUBLE".
         """
+        if format in ("csv", "json") and schema is None and not hasattr(source, "sparkSession"):
+            raise SourceError(
+                f"stream '{name}': {format.upper()} files do not say what their columns are; "
+                'pass schema="ts TIMESTAMP, sensor STRING, value DOUBLE"'
+            )
         wait = parse_duration(delay)
         ahead = None if skew is None else parse_duration(skew)
         rows = open_source(name, source, format, schema, options)
@@ -115,6 +120,13 @@ class Engine:
 
     def query(self, name: str, sql: str, sink: Callable[[int, pa.Table], None] | None = None) -> None:
         """Register a continuous query. `sink(epoch, answers)` also gets its answers, at least once each."""
+        if not isinstance(sql, str):
+            raise WindrowError(f"query '{name}': the second argument is SQL text, not {type(sql).__name__}")
+        if sink is not None and not callable(sink):
+            raise WindrowError(
+                f"query '{name}': a sink is a function of (epoch, answers), not {sink!r}; "
+                "for Parquet, write eng.results(name)"
+            )
         statements = parse(sql)
         if len(statements) != 1 or not isinstance(statements[0], Query):
             raise StatementError(
@@ -181,12 +193,15 @@ class Engine:
 
     def progress(self, stream: str) -> Progress:
         """How far a stream has been read: watermark, rows, late rows, dead rows."""
-        return self._home.progress(self._relations.stream(stream).name)
+        if self._home.definition(stream) is None:
+            stream = self._relations.stream(stream).name  # says what there is
+        return self._home.progress(stream)
 
     @property
     def queries(self) -> list[str]:
-        """The names of the registered queries."""
-        return list(self._queries)
+        """The names of the queries: those registered, and those that the home has from earlier engines."""
+        names = [*self._queries, *(query.name for query in self._home.queries())]
+        return list({name.lower(): name for name in reversed(names)}.values())[::-1]
 
     @property
     def unnamed_queries(self) -> list[str]:
@@ -210,6 +225,7 @@ class Engine:
                     queries = self._queries_of(name)
                     self._report(runner.run_frame(frame, queries, self._tables(), seal=seal))
                     continue
+                self._warn_if_sealed(name)
                 query = self._writer(name, live=False).trigger(availableNow=True).start()
                 await_stream(query, partial(self._failures.pop, name, None))
                 if seal:
@@ -231,6 +247,7 @@ class Engine:
         live = Live([], held, lambda: next(iter(self._failures.values()), None))
         try:
             for name in self._streams_in_use():
+                self._warn_if_sealed(name)
                 live.add(self._writer(name, live=True).trigger(processingTime=every).start())
         except BaseException:
             live.stop()
@@ -269,6 +286,14 @@ class Engine:
             .queryName(f"windrow {name} in {self._home.path}")
             .option("checkpointLocation", f"file://{self._home.path}/streams/{name.lower()}")
         )
+
+    def _warn_if_sealed(self, name: str) -> None:
+        if self._home.progress(name).sealed:
+            LOG.warning(
+                "stream '%s' was sealed in this home by an earlier run: whatever comes now is late. To go on "
+                "after a run, use run(seal=False), or `windrow run --no-seal`; for this home it is too late",
+                name,
+            )
 
     def _report(self, report: EpochReport | None) -> None:
         if report is not None and self.on_epoch is not None:
@@ -370,8 +395,8 @@ class Engine:
     def _running(self, name: str) -> RunningQuery:
         spelled = next((known for known in self._queries if known.lower() == name.lower()), None)
         if spelled is None:
-            known = ", ".join(self._queries) or "none"
+            known = ", ".join(self.queries) or "none"
             raise WindrowError(
-                f"there is no query '{name}'; {suggestion(name, self._queries) or f'registered: {known}'}"
+                f"there is no query '{name}'; {suggestion(name, self.queries) or f'registered: {known}'}"
             )
         return self._queries[spelled]

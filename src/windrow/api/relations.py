@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.types as pat
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 
 from windrow.cql import CreateStream, CreateTable
 from windrow.errors import SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table
-from windrow.runtime.analysis import arrow_schema, reason
+from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
 from windrow.runtime.sources import FORMATS, FileSource, check_path
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ class Relations:
         try:
             frame = source if isinstance(source, DataFrame) else source.read(self._spark)
             schema = arrow_schema(frame.schema)
-        except PySparkException as error:
+        except SPARK_ERRORS as error:
             raise SourceError(reason(error)) from error
         return dict(zip(schema.names, schema.types, strict=True))
 

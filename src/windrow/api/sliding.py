@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.aggregates import AGGREGATES
 from windrow.api.engine import Engine
 from windrow.cql import Query, format_duration, parse, parse_duration
-from windrow.errors import PlanError, WindrowError, suggestion
+from windrow.errors import PlanError, StatementError, WindrowError, suggestion
 from windrow.logical import Stream, bind, key_name, quoted
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
 
-    from pyspark.sql import DataFrame
-
     from windrow.api.live import Live
     from windrow.logical import AggregateQuery
 
@@ -50,8 +49,8 @@ def sliding(
     df: DataFrame,
     timestamp: str,
     *,
-    windows: Sequence[tuple[str, str]],
-    aggs: Mapping[str, tuple[str, str]],
+    windows: Sequence[Any],
+    aggs: Mapping[str, Any],
     keys: Sequence[str] = (),
     start_time: str = "0 seconds",
     wide: bool = False,
@@ -69,6 +68,7 @@ def sliding(
         windrow.sliding(df, "ts", keys=["origin"], windows=[("1 hour", "1 minute"), ("24 hours", "1 minute")],
                         aggs={"delay": ("avg", "dep_delay"), "n": ("count", "*")})
     """
+    _check_types(df, timestamp, windows, aggs)
     spark = checked(df.sparkSession)
     spec = _Spec(
         timestamp,
@@ -83,7 +83,10 @@ def sliding(
         return SlidingStream(df, spec, delay)
     columns = dict(zip(df.columns, arrow_schema(df.schema).types, strict=True))
     stream = Stream(INPUT, columns, spec.timestamp)
-    first = bind(spec.query(spec.windows[0]), {INPUT: stream}, SparkAnalyst(spark))
+    try:
+        first = bind(spec.query(spec.windows[0]), {INPUT: stream}, SparkAnalyst(spark))
+    except StatementError as error:  # its place is in a statement that the caller did not write
+        raise WindrowError(f"{error.problem}; {error.hint}" if error.hint else error.problem) from error
     plans = {str(i): replace(first, window=window) for i, window in enumerate(spec.windows)}
     (shared,) = share_passes(plans)
     partials = select(spark, shared.sql(Bounds()), {INPUT: df.select(*spec.columns(first))})
@@ -102,14 +105,29 @@ def sliding(
     )
 
 
+def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any) -> None:
+    if not isinstance(df, DataFrame):
+        raise WindrowError(f"sliding() takes a Spark DataFrame, not {type(df).__name__}")
+    if not isinstance(timestamp, str):
+        raise WindrowError(f"the event-time column is given by its name, not as {type(timestamp).__name__}")
+    for pair in windows:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise WindrowError(
+                f"a window is a (range, slide) pair such as ('1 hour', '1 minute'), not {pair!r}"
+            )
+    if not isinstance(aggs, dict):
+        raise WindrowError("aggs maps result columns to pairs, such as {'delay': ('avg', 'dep_delay')}")
+    for name, call in aggs.items():
+        if not isinstance(call, tuple | list) or len(call) != 2:
+            raise WindrowError(
+                f"aggs[{name!r}] must be a (function, column) pair such as ('avg', 'dep_delay'), not {call!r}"
+            )
+
+
 def _windows(windows: Sequence[tuple[str, str]], start_time: str) -> tuple[Window, ...]:
     start = parse_duration(start_time)
     made = []
     for pair in windows:
-        if len(pair) != 2:
-            raise WindrowError(
-                f"a window is a (range, slide) pair such as ('1 hour', '1 minute'), not {pair!r}"
-            )
         length, slide = parse_duration(pair[0]), parse_duration(pair[1])
         if length <= 0 or slide <= 0:
             raise WindrowError(f"window {pair!r}: range and slide must be longer than zero")
@@ -154,8 +172,6 @@ class _Spec:
         if not self.aggs:
             raise WindrowError("name at least one aggregate, such as aggs={'n': ('count', '*')}")
         for name, call in self.aggs.items():
-            if len(call) != 2:
-                raise WindrowError(f"aggs[{name!r}] must be a (function, column) pair, not {call!r}")
             if call[0].lower() not in AGGREGATES:
                 hint = suggestion(call[0], AGGREGATES) or f"there are {', '.join(sorted(AGGREGATES))}"
                 raise WindrowError(f"aggs[{name!r}]: unknown aggregate '{call[0]}'; {hint}")

@@ -37,6 +37,12 @@ if TYPE_CHECKING:
     "wait for more files until Ctrl-C.",
 )
 @click.option(
+    "--seal/--no-seal",
+    default=True,
+    help="With --until-end: seal the streams, so that all windows are answered and later files are late; or "
+    "stop at the watermark, so that a later run goes on from there.",
+)
+@click.option(
     "--trigger", metavar="DURATION", help="With --forever: look for files this often.  [default: 1 second]"
 )
 @click.option(
@@ -46,7 +52,9 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many answers of an unnamed query to print: the latest ones; 0 prints all.",
 )
-def run(file: IO[bytes], home: str | None, until_end: bool, trigger: str | None, rows: int) -> None:
+def run(
+    file: IO[bytes], home: str | None, until_end: bool, seal: bool, trigger: str | None, rows: int
+) -> None:
     """Run the statements of FILE: declare its streams and tables, compute its queries.
 
     \b
@@ -68,7 +76,7 @@ def run(file: IO[bytes], home: str | None, until_end: bool, trigger: str | None,
     Paths in FILE are relative to the current directory.
 
     A run until the end seals its streams: in the same home, whatever comes later is late. To go on
-    later, run with --forever.
+    later, run with --no-seal, or with --forever.
     """
     if until_end and trigger is not None:
         raise click.UsageError("--trigger goes with --forever: a run until the end takes what is there")
@@ -79,7 +87,7 @@ def run(file: IO[bytes], home: str | None, until_end: bool, trigger: str | None,
         eng.on_epoch = progress
         with progress:
             if until_end:
-                eng.run()
+                eng.run(seal=seal)
             else:
                 run_forever(eng, trigger or "1 second")
         messages_console().print(progress.summary())

@@ -9,9 +9,10 @@ a window has to have the same length everywhere.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from windrow.errors import StatementError, suggestion
 
@@ -65,7 +66,7 @@ _SHOWN = (("day", DAY), ("hour", HOUR), ("minute", MINUTE), ("second", SECOND), 
 _PART = re.compile(r"\s*(?P<sign>[-+]?)\s*(?P<number>[0-9]+(?:\.[0-9]*)?|\.[0-9]+)\s*(?P<unit>[^\W\d]\w*)?")
 
 
-def parse_duration(text: str, within: str | None = None, at: int = 0) -> int:
+def parse_duration(text: Any, within: str | None = None, at: int = 0) -> int:
     """The duration that `text` says, in microseconds.
 
     Where `text` is a piece of a longer text, `within` is that text and `at` the offset of the piece in
@@ -76,6 +77,10 @@ def parse_duration(text: str, within: str | None = None, at: int = 0) -> int:
     >>> parse_duration("1 hour 30 minutes") == parse_duration("1.5h")
     True
     """
+    if isinstance(text, timedelta):
+        return text // timedelta(microseconds=1)
+    if not isinstance(text, str):
+        raise StatementError(f"a duration is text such as '10 minutes', or a timedelta, not {text!r}")
     whole = text if within is None else within
 
     def refuse(problem: str, start: int, end: int, hint: str) -> NoReturn:

@@ -66,7 +66,7 @@ class _Binder:
         self.keys += self._bind_keys()
         lifted = [(item, self.lift(_unaliased(item))) for item in self.select.selects]
         having_node = self.select.args.get("having")
-        having = spark_sql(self.lift(having_node.this)) if having_node else None
+        having = spark_sql(self.lift(self._spelled_out(having_node.this))) if having_node else None
         from_clause = " ".join(
             [f"FROM {view_name(stream.name)} AS {quoted(stream.name)}", *(e.join for e in enrichments)]
         )
@@ -222,6 +222,19 @@ class _Binder:
                 if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
                     return item.this
         return node
+
+    def _spelled_out(self, condition: exp.Expr) -> exp.Expr:
+        """HAVING may use the aliases of the SELECT list, as in Spark."""
+        aliases = {item.alias.lower(): item for item in self.select.selects if isinstance(item, exp.Alias)}
+
+        def spell(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and not node.table and not self.scope.knows(node.name):
+                item = aliases.get(node.name.lower())
+                if item is not None:
+                    return exp.paren(item.this.copy())
+            return node
+
+        return condition.transform(spell)
 
     def _types(self, from_clause: str, where: str | None) -> tuple[list[pa.DataType], list[Aggregate]]:
         """What Spark says of the keys, the arguments and the aggregates, in two questions."""

@@ -109,6 +109,10 @@ class Home:
         self._one_at_a_time = RLock()  # streams run in threads of their own and share the connection
         try:
             self.path.mkdir(parents=True, exist_ok=True)
+            if any(self.path.iterdir()) and not (self.path / "catalog.db").exists():
+                raise HomeError(
+                    f"{self.path} is not a home, and it is not empty; name a new directory, or an empty one"
+                )
             self._database = sqlite3.connect(
                 self.path / "catalog.db", isolation_level=None, check_same_thread=False, timeout=30
             )

@@ -6,10 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pyspark.errors import PySparkException
-
 from windrow.errors import SourceError
-from windrow.runtime.analysis import reason
+from windrow.runtime.analysis import SPARK_ERRORS, reason
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,7 +59,7 @@ class FileSource:
         path = f"file://{self.path}" if self.path.startswith("/") else self.path
         try:
             frame: DataFrame = reader.format(self.format).options(**{**modes, **self.options}).load(path)
-        except PySparkException as error:
+        except SPARK_ERRORS as error:
             raise SourceError(f"cannot read {self.format} from '{self.path}': {reason(error)}") from error
         return frame
 
