@@ -14,9 +14,10 @@ from windrow.errors import StatementError
 VALID = [
     "CREATE STREAM flights FROM PARQUET 'flights/' TIMESTAMP ts DELAY 10 MINUTES",
     """CREATE STREAM r (ts TIMESTAMP, s STRUCT<a: INT, b: ARRAY<DECIMAL(10, 2)>>, m MAP<STRING, INT>)
-    FROM CSV 'in/' OPTIONS (header 'true', a.b = 1) TIMESTAMP ts DELAY 30 SECONDS SKEW 1 HOUR""",
+    FROM CSV 'in/' OPTIONS (header 'true', a.b = 1) TIMESTAMP ts DELAY 30 SECONDS SKEW 1 HOUR
+    IDLE TIMEOUT 5 MINUTES RETAIN 7 DAYS MAX DEAD 100""",
     """CREATE TABLE airlines (code STRING, name VARCHAR(80)) FROM JSON "a.json" OPTIONS (multiLine true)""",
-    """CREATE QUERY delays AS
+    """CREATE QUERY delays RETAIN 30 DAYS AS
     SELECT /*+ FINAL(two_stacks) */ origin, AVG(dep_delay) AS delay, COUNT(DISTINCT x)
     FROM flights [RANGE 6 HOURS SLIDE 5 MINUTES OFFSET 1.5 S] AS f
     WHERE a[0] > -1 GROUP BY origin HAVING n > 1""",

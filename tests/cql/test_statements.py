@@ -8,16 +8,17 @@ import pytest
 from sqlglot import exp
 
 from windrow.cql import CreateStream, CreateTable, Query, Statement, parse
-from windrow.cql.durations import HOUR, MINUTE, SECOND
+from windrow.cql.durations import DAY, HOUR, MINUTE, SECOND
+from windrow.errors import StatementError
 
 # The statements of the design, as they would stand in a file.
 FILE = """
 -- Flights from New York.
 CREATE STREAM flights FROM PARQUET 'flights/' TIMESTAMP ts DELAY 10 MINUTES;
 CREATE STREAM readings (ts TIMESTAMP, sensor STRING, value DOUBLE) FROM CSV 'in/' OPTIONS (header 'true')
-  TIMESTAMP ts DELAY 30 SECONDS SKEW 1 HOUR;
+  TIMESTAMP ts DELAY 30 SECONDS SKEW 1 HOUR IDLE TIMEOUT 5 MINUTES RETAIN 7 DAYS MAX DEAD 100;
 CREATE TABLE airlines FROM CSV 'airlines.csv' OPTIONS (header 'true');
-CREATE QUERY delays AS
+CREATE QUERY delays RETAIN 30 DAYS AS
   SELECT origin, AVG(dep_delay) AS delay FROM flights [RANGE 6 HOURS SLIDE 5 MINUTES] GROUP BY origin;
 /* and one without a name */
 SELECT COUNT(*) FROM readings [RANGE 1 MINUTE SLIDE 1 SECOND]
@@ -39,18 +40,20 @@ def test_a_file_of_statements() -> None:
         "flights/",
     )
     assert (flights.options, flights.timestamp, flights.delay, flights.skew) == ({}, "ts", 10 * MINUTE, None)
+    assert (flights.idle_timeout, flights.retain, flights.max_dead) == (None, None, None)
 
     assert isinstance(readings, CreateStream)
     assert readings.columns == (("ts", "TIMESTAMP"), ("sensor", "STRING"), ("value", "DOUBLE"))
     assert (readings.format, readings.options) == ("csv", {"header": "true"})
     assert (readings.delay, readings.skew) == (30 * SECOND, HOUR)
+    assert (readings.idle_timeout, readings.retain, readings.max_dead) == (5 * MINUTE, 7 * DAY, 100)
 
     assert isinstance(airlines, CreateTable)
     assert (airlines.name, airlines.columns, airlines.format) == ("airlines", None, "csv")
     assert (airlines.path, airlines.options) == ("airlines.csv", {"header": "true"})
 
     assert isinstance(delays, Query)
-    assert delays.name == "delays"
+    assert (delays.name, delays.retain) == ("delays", 30 * DAY)
     assert (
         delays.select.sql(dialect="spark")
         == "SELECT origin, AVG(dep_delay) AS delay FROM flights GROUP BY origin"
@@ -60,7 +63,7 @@ def test_a_file_of_statements() -> None:
     )
 
     assert isinstance(count, Query)
-    assert (count.name, count.name_span) == (None, (0, 0))
+    assert (count.name, count.name_span, count.retain) == (None, (0, 0), None)
     assert count.select_sql == FILE[count.start : count.end] == FILE.strip().splitlines()[-1]
 
 
@@ -86,7 +89,7 @@ def test_every_statement_knows_its_place() -> None:
     assert shown(airlines, "name_span") == "airlines"
     assert shown(airlines, "path_span") == "'airlines.csv'"
     assert shown(delays, "name_span") == "delays"
-    assert FILE[delays.start : delays.end].startswith("CREATE QUERY delays AS\n")
+    assert FILE[delays.start : delays.end].startswith("CREATE QUERY delays RETAIN 30 DAYS AS\n")
 
 
 @pytest.mark.parametrize("text", ["", " \n", ";", ";;\n;", "-- nothing", "/* nothing */ ; -- at all\n;"])
@@ -95,8 +98,30 @@ def test_nothing_is_no_statement(text: str) -> None:
 
 
 def test_keywords_in_any_case_and_clauses_in_any_order() -> None:
-    stream = only("create Stream s from Parquet 'x' skew 1 hour delay 2 hours timestamp t options (a 'b')")
-    assert (stream.timestamp, stream.delay, stream.skew, stream.options) == ("t", 2 * HOUR, HOUR, {"a": "b"})
+    clauses = ["skew 1 hour", "Max dead 7", "delay 2 hours", "retain 1 day 2 hours", "timestamp t"]
+    clauses += ["options (a 'b')", "Idle timeout 5 s"]
+    for first in range(len(clauses)):
+        stream = only(" ".join(["create Stream s from Parquet 'x'", *clauses[first:], *clauses[:first]]))
+        assert (stream.timestamp, stream.delay, stream.skew) == ("t", 2 * HOUR, HOUR)
+        assert (stream.idle_timeout, stream.retain, stream.max_dead) == (5 * SECOND, 26 * HOUR, 7)
+        assert stream.options == {"a": "b"}
+    assert only("create query q retain 90 minutes as select 1").retain == 90 * MINUTE
+
+
+@pytest.mark.parametrize("written", ["0", "007", str(2**63 - 1)])
+def test_the_bound_on_dead_letters_is_a_whole_number(written: str) -> None:
+    assert only(f"CREATE STREAM s FROM PARQUET 'x' TIMESTAMP ts MAX DEAD {written}").max_dead == int(written)
+
+
+def test_a_number_too_long_for_python_is_refused() -> None:
+    with pytest.raises(StatementError, match="at most"):
+        parse(f"CREATE STREAM s FROM PARQUET 'x' TIMESTAMP ts MAX DEAD {'9' * 5000}")
+
+
+def test_the_select_of_a_query_does_not_hold_its_retain() -> None:
+    query = only("CREATE QUERY q RETAIN /* a month */ 30 DAYS AS\n  SELECT retain FROM f -- all of it")
+    assert (query.retain, query.select_sql) == (30 * DAY, "SELECT retain FROM f")
+    assert only("CREATE QUERY q AS SELECT 1").retain is None
 
 
 def test_comments_may_stand_anywhere() -> None:
@@ -113,6 +138,11 @@ def test_comments_may_stand_anywhere() -> None:
         ("`a``b`", "a`b"),
         ("range", "range"),
         ("timestamp", "timestamp"),
+        ("idle", "idle"),
+        ("timeout", "timeout"),
+        ("retain", "retain"),
+        ("max", "max"),
+        ("dead", "dead"),
         ("2013_flights", "2013_flights"),
         ("vlüge", "vlüge"),
     ],
@@ -121,6 +151,7 @@ def test_names_are_sparks(written: str, name: str) -> None:
     stream = only(f"CREATE STREAM {written} ({written} TIMESTAMP) FROM JSON 'x' TIMESTAMP {written}")
     assert (stream.name, stream.timestamp, stream.columns) == (name, name, ((name, "TIMESTAMP"),))
     assert only(f"CREATE QUERY {written} AS SELECT 1").name == name
+    assert only(f"CREATE QUERY {written} RETAIN 1 DAY AS SELECT 1").name == name
 
 
 @pytest.mark.parametrize(
@@ -191,6 +222,11 @@ def test_types_are_sparks(written: str, spark: str) -> None:
             "SELECT SUM(a) OVER (PARTITION BY b) FROM f LIMIT 5",
         ),
         ("SELECT istream, emit FROM f", "SELECT istream, emit FROM f"),
+        ("SELECT idle, timeout, max, dead FROM f", "SELECT idle, timeout, max, dead FROM f"),
+        (
+            "SELECT MAX(retain) AS retain, 30 FROM f retain",
+            "SELECT MAX(retain) AS retain, 30 FROM f AS retain",
+        ),
         ('SELECT `a b`, "c" FROM `f g` [RANGE 1 H SLIDE 1 H]', "SELECT `a b`, 'c' FROM `f g`"),
         ("SELECT a FROM db.f [RANGE 1 H SLIDE 1 H]", "SELECT a FROM db.f"),
     ],

@@ -20,9 +20,20 @@ if TYPE_CHECKING:
     from windrow.cql.statements import Format, Span
 
 FORMATS = ("PARQUET", "CSV", "JSON")
-STREAM_CLAUSES = ("OPTIONS", "TIMESTAMP", "DELAY", "SKEW")
+EXAMPLES = {
+    "OPTIONS": "OPTIONS (header 'true')",
+    "TIMESTAMP": "TIMESTAMP ts",
+    "DELAY": "DELAY 5 MINUTES",
+    "SKEW": "SKEW 1 HOUR",
+    "IDLE TIMEOUT": "IDLE TIMEOUT 5 MINUTES",
+    "RETAIN": "RETAIN 30 DAYS",
+    "MAX DEAD": "MAX DEAD 100",
+}
+STREAM_CLAUSES = tuple(EXAMPLES)
 TABLE_CLAUSES = ("OPTIONS",)
-_STOPS = frozenset(STREAM_CLAUSES)
+LARGEST_COUNT = 2**63 - 1  # a BIGINT, as which rows are counted
+_STOPS = frozenset(word for clause in STREAM_CLAUSES for word in clause.split())
+_MAY_BE_ZERO = frozenset({"DELAY", "SKEW"})
 _MISSING_SEMICOLON = "if a new statement begins here, end the one before it with ;"
 _COLUMNS_EXAMPLE = "such as (ts TIMESTAMP, sensor STRING, value DOUBLE)"
 
@@ -55,17 +66,19 @@ def create_stream(cursor: Cursor) -> CreateStream:
         )
     options: dict[str, str] = {}
     timestamp, timestamp_span = "", (0, 0)
-    durations: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     seen: set[str] = set()
     while cursor.current is not None:
         clause = _clause(cursor, STREAM_CLAUSES, seen)
         if clause == "OPTIONS":
             options = _options(cursor)
         elif clause == "TIMESTAMP":
-            timestamp = cursor.name("the column that holds the event time", "such as TIMESTAMP ts")
+            timestamp = cursor.name("the column that holds the event time", f"such as {EXAMPLES[clause]}")
             timestamp_span = span_of(cursor.previous)
+        elif clause == "MAX DEAD":
+            sizes[clause] = _max_dead(cursor)
         else:
-            durations[clause], _, _ = cursor.duration(clause, _STOPS)
+            sizes[clause] = cursor.duration(clause, _STOPS, EXAMPLES[clause], zero=clause in _MAY_BE_ZERO)
     if not timestamp:
         hint = "say which column holds the event time, such as TIMESTAMP ts"
         raise cursor.error(f"stream {source.name} has no TIMESTAMP clause", hint)
@@ -77,8 +90,11 @@ def create_stream(cursor: Cursor) -> CreateStream:
         path=source.path,
         options=options,
         timestamp=timestamp,
-        delay=durations.get("DELAY", 0),
-        skew=durations.get("SKEW"),
+        delay=sizes.get("DELAY", 0),
+        skew=sizes.get("SKEW"),
+        idle_timeout=sizes.get("IDLE TIMEOUT"),
+        retain=sizes.get("RETAIN"),
+        max_dead=sizes.get("MAX DEAD"),
         text=cursor.text,
         start=cursor.tokens[0].start,
         end=cursor.tokens[-1].end + 1,
@@ -160,32 +176,59 @@ def _columns(cursor: Cursor) -> tuple[tuple[tuple[str, str], ...], tuple[Span, .
 
 
 def _clause(cursor: Cursor, clauses: tuple[str, ...], seen: set[str]) -> str:
-    """Take the word that begins a clause; refuse what is not one, and what is there already."""
-    if cursor.at("IDLE", "TIMEOUT"):
-        hint = "leave it out: a stream without new rows holds back the queries that join it"
-        raise cursor.error("IDLE TIMEOUT is not supported yet", hint, count=2)
+    """Take the words that begin a clause; refuse what is not one, and what is there already."""
     if cursor.at("NON", "RETROACTIVE"):
         hint = "leave it out: the table is then an ordinary relation"
         raise cursor.error("NON RETROACTIVE is not supported yet", hint, count=2)
-    if cursor.at("RETAIN"):
-        raise cursor.error("RETAIN is not supported yet", "leave it out: everything is kept")
-    clause = cursor.word()
+    first = cursor.word()
+    begins = {clause.split()[0]: clause for clause in STREAM_CLAUSES}
+    clause = begins.get(first, "")
+    words = clause.split()
     if clause not in clauses:
-        if clause in STREAM_CLAUSES:
-            raise cursor.error(f"a table has no {clause}", "leave it out, or create a stream")
-        hint = "clauses are not separated by commas" if clause == "," else _MISSING_SEMICOLON
+        if clause:
+            raise cursor.error(
+                f"a table has no {clause}", "leave it out, or create a stream", count=len(words)
+            )
+        hint = "clauses are not separated by commas" if first == "," else _MISSING_SEMICOLON
         what = " or ".join(filter(None, [", ".join(clauses[:-1]), clauses[-1]]))
-        raise cursor.error(f"expected {what} but {cursor.found()}", suggestion(clause, clauses) or hint)
+        # A clause of two words may be meant by either, or by both in one.
+        known = [*clauses, *(word for word, begun in begins.items() if begun in clauses)]
+        raise cursor.expected(what, suggestion(first, known) or hint)
     if clause in seen:
-        raise cursor.error(f"{clause} is given twice", f"keep one {clause}")
+        raise cursor.error(f"{clause} is given twice", f"keep one {clause}", count=len(words))
     seen.add(clause)
-    cursor.advance()
+    for index, word in enumerate(words):
+        if not cursor.take(word):
+            hint = suggestion(cursor.word(), [word]) or f"such as {EXAMPLES[clause]}"
+            raise cursor.expected(f"{word} after {words[index - 1]}", hint)
     return clause
+
+
+def _max_dead(cursor: Cursor) -> int:
+    """A whole number; at 0 the first dead letter stops the stream."""
+    first = cursor.current
+    sign = cursor.take_type(TokenType.DASH)
+    written = cursor.source(cursor.current) if cursor.current else ""
+    if not written[:1].isdigit():
+        cursor.index -= sign
+        hint = "write it without quotes" if written[:1] in ("'", '"') else f"such as {EXAMPLES['MAX DEAD']}"
+        raise cursor.error(f"MAX DEAD needs a number but {cursor.found()}", hint)
+    if not (written.isascii() and written.isdecimal()):
+        hint = f"write it in digits alone, such as {EXAMPLES['MAX DEAD']}"
+        raise cursor.error(f"MAX DEAD is a whole number, not {written}", hint)
+    cursor.advance()
+    if sign:
+        raise cursor.error("MAX DEAD cannot be negative", "leave out the -", first)
+    # Length first: Python does not make a number of thousands of digits.
+    if len(written) > len(str(LARGEST_COUNT)) or int(written) > LARGEST_COUNT:
+        hint = "leave it out: dead letters then never stop the stream"
+        raise cursor.error(f"MAX DEAD is at most {LARGEST_COUNT}", hint, first)
+    return int(written)
 
 
 def _options(cursor: Cursor) -> dict[str, str]:
     """`(key 'value', …)`. As in Spark, `=` may stand between the two, and keys may be dotted or quoted."""
-    example = "such as OPTIONS (header 'true')"
+    example = f"such as {EXAMPLES['OPTIONS']}"
     if not cursor.take_type(TokenType.L_PAREN):
         raise cursor.expected("'(' after OPTIONS", example)
     options: dict[str, str] = {}

@@ -124,9 +124,9 @@ class Cursor:
         self.advance()
         return token.text
 
-    def duration(self, clause: str, stops: frozenset[str]) -> tuple[int, int, int]:
-        """Take the duration that follows the word `clause`, up to one of the words `stops` or to any
-        word that cannot be a unit: its microseconds and its place."""
+    def duration(self, clause: str, stops: frozenset[str], example: str, *, zero: bool = True) -> int:
+        """Take the duration that follows `clause`, up to one of the words `stops` or to any word that
+        cannot be a unit: its microseconds, which may be none unless `zero` is false."""
         first = self.index
         while (token := self.current) is not None and self.word() not in stops and self.word() != ",":
             # A unit comes after a number; any other word begins something new (perhaps misspelled).
@@ -137,11 +137,15 @@ class Cursor:
         taken = self.tokens[first : self.index]
         if not taken:
             quoted = self.current is not None and self.current.token_type in _STRINGS
-            hint = "write it without quotes" if quoted else f"such as {clause} 5 MINUTES"
+            hint = "write it without quotes" if quoted else f"such as {example}"
             raise self.error(f"{clause} needs a duration but {self.found()}", hint)
         start, end = span_of(*taken)
         # Comments between the tokens become blanks, so that offsets stay what they are.
         blanked = [" "] * (end - start)
         for token in taken:
             blanked[token.start - start : token.end + 1 - start] = self.source(token)
-        return parse_duration("".join(blanked), self.text, start), start, end
+        duration = parse_duration("".join(blanked), self.text, start)
+        if duration == 0 and not zero:
+            problem = f"{clause} must be longer than zero"
+            raise StatementError(problem, self.text, start, end, f"such as {example}")
+        return duration

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import TokenType, exp
 
-from windrow.cql.create import create_stream, create_table
+from windrow.cql.create import EXAMPLES, create_stream, create_table
 from windrow.cql.cursor import Cursor
 from windrow.cql.dialect import Cql, CqlParser
+from windrow.cql.durations import format_duration
 from windrow.cql.statements import Query
 from windrow.cql.tokens import span_of, split
 from windrow.errors import StatementError, suggestion
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 KINDS = ("STREAM", "TABLE", "QUERY")
 STARTS = "statements start with CREATE STREAM, CREATE TABLE, CREATE QUERY or SELECT"
 RELATION_TO_STREAM = ("RSTREAM", "ISTREAM", "DSTREAM", "WSTREAM")
+# Where the duration of a RETAIN ends even if its unit, or the AS behind it, was forgotten.
+_BEHIND_RETAIN = frozenset({"RETAIN", "AS", "SELECT", "WITH"})
 # Behind SELECT such a word may still be a column's name: SELECT istream, a FROM …
 _AFTER_A_COLUMN = frozenset({TokenType.COMMA, TokenType.DOT, TokenType.FROM, TokenType.ALIAS})
 _SET_OPERATIONS: dict[type[exp.Expr], str] = {
@@ -67,7 +70,7 @@ def _statement(cursor: Cursor) -> Statement:
     try:
         if cursor.take("CREATE"):
             return _create(cursor)
-        return _query(cursor, None, (0, 0))
+        return _query(cursor)
     except RecursionError as error:
         raise StatementError(
             "the statement is nested too deeply", cursor.text, *span_of(cursor.tokens[0]), "simplify it"
@@ -86,18 +89,33 @@ def _create(cursor: Cursor) -> Statement:
         return create_stream(cursor)
     if kind == "TABLE":
         return create_table(cursor)
+    return _create_query(cursor)
+
+
+def _create_query(cursor: Cursor) -> Query:
+    """The rest of the statement behind `CREATE QUERY`."""
     name = cursor.name("the query's name", "such as CREATE QUERY delays AS SELECT …")
     name_span = span_of(cursor.previous)
+    if not cursor.take("RETAIN"):
+        if not cursor.take("AS"):
+            hint = suggestion(cursor.word(), ["RETAIN"]) or f"write CREATE QUERY {name} AS SELECT …"
+            raise cursor.expected("AS or RETAIN", hint)
+        return _query(cursor, name, name_span)
+    retain = cursor.duration("RETAIN", _BEHIND_RETAIN, EXAMPLES["RETAIN"], zero=False)
     if cursor.at("RETAIN"):
-        raise cursor.error("RETAIN is not supported yet", "leave it out: all results are kept")
+        raise cursor.error("RETAIN is given twice", "keep one RETAIN")
     if not cursor.take("AS"):
-        raise cursor.expected("AS", f"write CREATE QUERY {name} AS SELECT …")
-    return _query(cursor, name, name_span)
+        kept = format_duration(retain).upper()
+        raise cursor.expected("AS", f"write CREATE QUERY {name} RETAIN {kept} AS SELECT …")
+    return _query(cursor, name, name_span, retain)
 
 
-def _query(cursor: Cursor, name: str | None, name_span: Span) -> Query:
+def _query(
+    cursor: Cursor, name: str | None = None, name_span: Span = (0, 0), retain: int | None = None
+) -> Query:
     first = cursor.current
     _refuse_planned(cursor)
+    _refuse_retain(cursor, name)
     if first is None or not (cursor.at("SELECT") or cursor.at("WITH") or cursor.next_is(TokenType.L_PAREN)):
         if name is not None:
             raise cursor.expected("SELECT", suggestion(cursor.word(), ["SELECT"]))
@@ -114,6 +132,7 @@ def _query(cursor: Cursor, name: str | None, name_span: Span) -> Query:
         name=name,
         select=tree,
         select_sql=cursor.text[first.start : end],
+        retain=retain,
         text=cursor.text,
         start=start,
         end=end,
@@ -154,6 +173,21 @@ def _refuse_planned(cursor: Cursor) -> None:
         if cursor.word(index) == "EMIT" and cursor.word(index + 1) == "CHANGES":
             cursor.index += index
             raise cursor.error("EMIT CHANGES is not supported yet", hint, count=2)
+
+
+def _refuse_retain(cursor: Cursor, name: str | None) -> None:
+    """A RETAIN where none may stand: behind AS, or with a query that has no name to read it back by.
+
+    A column may well be called retain, but no number follows it then.
+    """
+    for index in range(cursor.index, len(cursor.tokens) - 1):
+        token, following = cursor.tokens[index : index + 2]
+        if token.token_type == TokenType.CREATE:
+            return  # of the next statement: what is wrong is that no ; ends this one
+        if cursor.source(token).upper() == "RETAIN" and following.token_type == TokenType.NUMBER:
+            problem = "only a query with a name has a RETAIN" if name is None else "RETAIN stands before AS"
+            hint = f"write CREATE QUERY {name or 'name'} {EXAMPLES['RETAIN']} AS SELECT …"
+            raise StatementError(problem, cursor.text, *span_of(token), hint)
 
 
 def _refuse_open_ends(cursor: Cursor) -> None:

@@ -19,9 +19,11 @@ Format = Literal["parquet", "csv", "json"]
 
 @dataclass(frozen=True)
 class CreateStream:
-    """`CREATE STREAM name [(columns)] FROM format 'path' [OPTIONS (…)] TIMESTAMP col [DELAY d] [SKEW d]`.
+    """`CREATE STREAM name [(columns)] FROM format 'path' [OPTIONS (…)] TIMESTAMP col [DELAY d] [SKEW d]
+    [IDLE TIMEOUT d] [RETAIN d] [MAX DEAD n]`.
 
     `columns` are (name, Spark SQL type) pairs, or None where the files themselves know (Parquet).
+    From `skew` to `max_dead`, what was not written is None: the defaults are the engine's.
     """
 
     name: str
@@ -32,6 +34,9 @@ class CreateStream:
     timestamp: str
     delay: int
     skew: int | None
+    idle_timeout: int | None
+    retain: int | None
+    max_dead: int | None
     text: str
     start: int
     end: int
@@ -61,7 +66,7 @@ class CreateTable:
 
 @dataclass(frozen=True)
 class Query:
-    """`CREATE QUERY name AS SELECT …`, or a bare SELECT (then `name` is None).
+    """`CREATE QUERY name [RETAIN d] AS SELECT …`, or a bare SELECT (then `name` and `retain` are None).
 
     `select` is the syntax tree, its windows on the table nodes (see `window_of`); `select_sql` is the
     SELECT as it was written, windows included.
@@ -70,6 +75,7 @@ class Query:
     name: str | None
     select: exp.Select
     select_sql: str
+    retain: int | None
     text: str
     start: int
     end: int

@@ -76,12 +76,7 @@ def read_window(text: str, tokens: list[Token]) -> tuple[TimeWindow, int]:
             # Without its "]" the cursor would say that the statement ends here, which is not so.
             problem = f"{clause} needs a duration"
             raise StatementError(problem, text, *span_of(cursor.previous), f"such as {clause} 5 MINUTES")
-        size, first, last = cursor.duration(clause, _STOPS)
-        if size == 0 and clause != "OFFSET":
-            raise StatementError(
-                f"{clause} must be longer than zero", text, first, last, f"such as {EXAMPLE}"
-            )
-        sizes[clause.lower()] = size
+        sizes[clause.lower()] = cursor.duration(clause, _STOPS, EXAMPLE, zero=clause == "OFFSET")
     if "range" not in sizes:
         problem = "SLIDE and OFFSET need a RANGE" if sizes else "this window is empty"
         raise StatementError(problem, text, start, end, f"write it as {EXAMPLE}")
