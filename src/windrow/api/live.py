@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 import time
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
-
-from pyspark.errors import PySparkException
-
-from windrow.errors import WindrowError
-from windrow.runtime.analysis import reason
+from threading import Event, Thread
+from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
 
+    from windrow.runtime.reader import Reader
+
 
 class Live:
-    """Streams that are being processed; stop it, or use it as a context manager."""
+    """Streams that are being processed; stop it, or use it as a context manager.
 
-    def __init__(self, queries: list[Any], held: ExitStack, failure: Callable[[], Exception | None]) -> None:
-        self._queries = queries
+    `beat` is called again and again while it runs, for what must happen without rows.
+    """
+
+    def __init__(self, held: ExitStack, beat: Callable[[list[Reader]], None], every: float) -> None:
+        self._readers: list[Reader] = []
         self._held = held
-        self._failure = failure
+        self._beat = beat
+        self._every = every
+        self._stopping = Event()
+        self._failure: Exception | None = None
+        self._heart = Thread(target=self._keep_beating, name="windrow heartbeat", daemon=True)
 
-    def add(self, query: Any) -> None:
-        """Take in a streaming query that has been started."""
-        self._queries.append(query)
+    def begin(self, readers: list[Reader]) -> None:
+        """Take over readers that have been started."""
+        self._readers = readers
+        self._heart.start()
 
     def __enter__(self) -> Self:
         return self
@@ -37,43 +42,41 @@ class Live:
     @property
     def active(self) -> bool:
         """Whether every stream is still being processed."""
-        return all(query.isActive for query in self._queries)
+        return self._failure is None and all(reader.active for reader in self._readers)
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
-        for query in self._queries:
-            with_our_errors(query.processAllAvailable, self._failure)
+        for reader in self._readers:
+            reader.process_available()
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until a stream stops, or for some time; raises what stopped it."""
         until = None if seconds is None else time.monotonic() + seconds
         while self.active and (until is None or time.monotonic() < until):
-            with_our_errors(partial(self._queries[0].awaitTermination, 0.2), self._failure)
-        for query in self._queries:
-            if not query.isActive:
-                await_stream(query, self._failure)
+            self._readers[0].wait(0.2)
+        if self._failure is not None:
+            raise self._failure
+        for reader in self._readers:
+            if not reader.active:
+                reader.wait()
 
     def stop(self) -> None:
         """Stop; an epoch that is under way is given up, whole, and a later start begins with it again."""
+        self._stopping.set()
         try:
-            for query in self._queries:
-                query.stop()
+            for reader in self._readers:
+                reader.stop()
+            if self._heart.is_alive():
+                self._heart.join()
         finally:
             self._held.close()
 
-
-def await_stream(query: Any, failure: Callable[[], Exception | None]) -> None:
-    """Wait for a streaming query to end."""
-    with_our_errors(query.awaitTermination, failure)
-
-
-def with_our_errors(wait: Callable[[], Any], failure: Callable[[], Exception | None]) -> None:
-    """Wait; an error of ours that stopped the stream is raised as itself, not as Spark's report of it."""
-    try:
-        wait()
-    except PySparkException as error:
-        ours = failure()
-        if isinstance(ours, WindrowError):
-            raise ours from error
-        detail = f"{type(ours).__name__}: {ours}" if ours is not None else reason(error)
-        raise WindrowError(f"the stream stopped: {detail}") from (ours or error)
+    def _keep_beating(self) -> None:
+        while not self._stopping.wait(self._every):
+            try:
+                self._beat([reader for reader in self._readers if reader.active])
+            except Exception as error:
+                self._failure = error
+                for reader in self._readers:
+                    reader.stop()
+                return

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.types as pat
 from pyspark.sql import DataFrame
 
 from windrow.cql import CreateStream, CreateTable
-from windrow.errors import SourceError, StatementError, TimestampError, WindrowError, suggestion
+from windrow.errors import HomeError, SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table
 from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
 from windrow.runtime.sources import FORMATS, FileSource, check_path
@@ -50,7 +51,8 @@ class Relations:
         self.known: dict[str, Relation] = {}
         self._sources: dict[str, Source] = {}
         self._frames: dict[str, DataFrame] = {}
-        self._new: list[str] = []  # in the home since this engine declared them
+        # What this engine changed in the home: names, kinds, and definitions before.
+        self._new: list[tuple[str, str, dict[str, Any] | None]] = []
         self._spark = spark
         self._home = home
 
@@ -64,7 +66,16 @@ class Relations:
             if isinstance(statement, CreateTable):
                 self.declare_table(statement.name, source)
                 return
-            self.declare_stream(statement.name, source, statement.timestamp, statement.delay, statement.skew)
+            self.declare_stream(
+                statement.name,
+                source,
+                statement.timestamp,
+                delay=statement.delay,
+                skew=statement.skew,
+                idle_timeout=statement.idle_timeout,
+                retain=statement.retain,
+                max_dead=statement.max_dead,
+            )
         except SourceError as error:
             raise StatementError(str(error), statement.text, *statement.path_span) from error
         except TimestampError as error:
@@ -72,7 +83,18 @@ class Relations:
             place = statement.timestamp_span
             raise StatementError(error.problem, statement.text, *place, error.hint) from error
 
-    def declare_stream(self, name: str, source: Source, timestamp: str, delay: int, skew: int | None) -> None:
+    def declare_stream(
+        self,
+        name: str,
+        source: Source,
+        timestamp: str,
+        *,
+        delay: int,
+        skew: int | None = None,
+        idle_timeout: int | None = None,
+        retain: int | None = None,
+        max_dead: int | None = None,
+    ) -> None:
         """Declare a stream; durations in microseconds."""
         self._check_free(name)
         columns = self._columns(source)
@@ -85,8 +107,10 @@ class Relations:
                 f"column '{spelled}' of '{name}' is {columns[spelled]}; event time must be a TIMESTAMP",
                 "convert it, for example with to_timestamp() or timestamp_seconds()",
             )
-        extra = {"timestamp": spelled, "delay": delay, "skew": skew}
-        self._add(Stream(name, columns, spelled, delay, skew), source, "stream", extra)
+        text = isinstance(source, FileSource) and source.format != "parquet"
+        stream = Stream(name, columns, spelled, delay, skew, idle_timeout, retain, max_dead, text)
+        clauses = ("timestamp", "delay", "skew", "idle_timeout", "retain", "max_dead")
+        self._add(stream, source, "stream", {clause: getattr(stream, clause) for clause in clauses})
 
     def declare_table(self, name: str, source: Source) -> None:
         """Declare a table."""
@@ -97,7 +121,7 @@ class Relations:
 
     def recall(self, name: str) -> None:
         """Declare a relation as the home remembers it, unless it is declared, or unknown there."""
-        found = self._home.definition(name)
+        found = self._home.catalog.definition(name)
         if found is None or self._spelled(name) is not None:
             return
         spelled, kind, given = found
@@ -105,7 +129,10 @@ class Relations:
         if kind == "table":
             self.declare_table(spelled, source)
         else:
-            self.declare_stream(spelled, source, given["timestamp"], given["delay"], given["skew"])
+            others = ("delay", "skew", "idle_timeout", "retain", "max_dead")
+            self.declare_stream(
+                spelled, source, given["timestamp"], **{key: given[key] for key in others if key in given}
+            )
 
     def mark(self) -> tuple[set[str], int]:
         """What is declared now, for `take_back`."""
@@ -114,19 +141,26 @@ class Relations:
     def take_back(self, mark: tuple[set[str], int]) -> None:
         """Forget what was declared since a mark."""
         names, new = mark
-        for name in self._new[new:]:
-            self._home.undefine(name)
+        for name, kind, before in reversed(self._new[new:]):
+            if before is None:
+                self._home.catalog.undefine(name)
+            else:
+                self._home.catalog.define(name, kind, before)
         del self._new[new:]
         for name in self.known.keys() - names:
             del self.known[name], self._sources[name]
 
     # using
 
+    def known_stream(self, name: str) -> Stream | None:
+        """A stream by its name, if it is declared."""
+        relation = self.known.get(self._spelled(name) or "")
+        return relation if isinstance(relation, Stream) else None
+
     def stream(self, name: str) -> Stream:
         """A stream by its name."""
-        spelled = self._spelled(name)
-        relation = None if spelled is None else self.known[spelled]
-        if not isinstance(relation, Stream):
+        relation = self.known_stream(name)
+        if relation is None:
             streams = [n for n, r in self.known.items() if isinstance(r, Stream)]
             hint = suggestion(name, streams) or f"declared: {', '.join(streams) or 'none'}"
             raise WindrowError(f"there is no stream '{name}'; {hint}")
@@ -137,10 +171,10 @@ class Relations:
         source = self._sources.get(self._spelled(name) or "")
         return isinstance(source, FileSource) or (source is not None and source.isStreaming)
 
-    def rereads_cheaply(self, name: str) -> bool:
-        """Whether reading a batch twice is cheaper than keeping it."""
+    def file_source(self, name: str) -> FileSource | None:
+        """The files that a stream comes from; None if it is a DataFrame."""
         source = self._sources[name]
-        return isinstance(source, FileSource) and source.format == "parquet"
+        return source if isinstance(source, FileSource) else None
 
     def frame(self, name: str) -> DataFrame:
         """The rows that are there."""
@@ -155,12 +189,28 @@ class Relations:
         return source if isinstance(source, DataFrame) else source.read_stream(self._spark)
 
     def _add(self, relation: Relation, source: Source, kind: str, extra: dict[str, Any]) -> None:
-        if isinstance(source, FileSource) and self._home.define(
-            relation.name, kind, source.definition() | extra
-        ):
-            self._new.append(relation.name)
+        if isinstance(source, FileSource):
+            types = {name: str(of_type) for name, of_type in relation.columns.items()}
+            self._remember(relation.name, kind, source.definition() | extra | {"types": types})
         self.known[relation.name] = relation
         self._sources[relation.name] = source
+
+    def _remember(self, name: str, kind: str, definition: dict[str, Any]) -> None:
+        """Keep a definition in the home. What is there may grow and be tuned, but not become another."""
+        found = self._home.catalog.definition(name)
+        before = None if found is None else found[2]
+        if found is not None and before is not None:
+            check_growth(found[0], before, definition)
+            if found[1] != kind or _identity(before) != _identity(definition):
+                raise HomeError(
+                    f"{found[1]} '{found[0]}' is defined otherwise in this home:\n"
+                    f"  there: {json.dumps(_identity(before), sort_keys=True)}\n"
+                    f"  here:  {json.dumps(_identity(definition), sort_keys=True)}\n"
+                    "use another name, or another home"
+                )
+        if before != definition:
+            self._home.catalog.define(name, kind, definition)
+            self._new.append((name, kind, before))
 
     def _columns(self, source: Source) -> dict[str, pa.DataType]:
         if isinstance(source, FileSource):
@@ -180,3 +230,35 @@ class Relations:
 
     def _spelled(self, name: str) -> str | None:
         return next((known for known in self.known if known.lower() == name.lower()), None)
+
+
+TUNABLE = frozenset({"idle_timeout", "retain", "max_dead", "types", "columns"})
+TUNABLE_OPTIONS = frozenset({"maxfilespertrigger", "maxbytespertrigger", "maxfileage", "cleansource"})
+
+
+def _identity(definition: dict[str, Any]) -> dict[str, Any]:
+    """The part of a definition that a home holds on to."""
+    options = {k: v for k, v in definition["options"].items() if k.lower() not in TUNABLE_OPTIONS}
+    return {key: value for key, value in definition.items() if key not in TUNABLE} | {"options": options}
+
+
+def check_growth(name: str, before: dict[str, Any], now: dict[str, Any]) -> None:
+    """A source may gain columns; those it had must stay what they were."""
+    for column, was in before.get("types", {}).items():
+        found = now["types"].get(column)
+        if found is None:
+            raise SourceError(
+                f"column '{column}' of '{name}' is gone; the home knows it as {was}. Put it back, or use "
+                "another home"
+            )
+        if found != was:
+            raise SourceError(
+                f"column '{column}' of '{name}' is now {found}; the home knows it as {was}, and what has "
+                "been computed so far is of that type. Convert it at the source, or use another home"
+            )
+    listed, then = now["columns"] or "", before["columns"] or ""
+    if now["format"] == "csv" and listed != then and not listed.startswith(f"{then}, "):
+        raise SourceError(
+            f"the columns of '{name}' are in another order than the home knows them in: in a CSV file the "
+            "order counts, so new ones are declared at the end"
+        )

@@ -20,6 +20,14 @@ class Stream:
     timestamp: str
     delay: int = 0
     skew: int | None = None
+    idle_timeout: int | None = None
+    """How long it may be silent before event time goes on without it."""
+    retain: int | None = None
+    """How long its late rows and dead letters are kept, by the clock; None: the default."""
+    max_dead: int | None = None
+    """More dead letters than this stop it."""
+    text: bool = False
+    """Whether rows come from text, each with the text of a line that could not be read (NULL if it could)."""
 
     @property
     def time_type(self) -> pa.DataType:

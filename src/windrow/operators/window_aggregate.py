@@ -114,6 +114,12 @@ class WindowAggregate:
         return self._windows.entries + len(self._open.starts)
 
     @property
+    def bytes(self) -> int:
+        """About how much memory the partials take."""
+        width = sum(width * np.dtype(operation.dtype).itemsize for operation, width in self._operations)
+        return self.entries * (12 + width)
+
+    @property
     def live_keys(self) -> int:
         """How many groups have rows in the current window."""
         return self._windows.live_keys

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from windrow.slicing import Cuts, Window
 
 
-def explain(queries: Mapping[str, AggregateQuery], *, sql: bool = False) -> str:
-    """One block a pass, with the queries that share it; `sql` adds the statement that Spark runs."""
-    if not queries:
+def explain(
+    queries: Mapping[str, AggregateQuery], quarantined: Mapping[str, str] | None = None, *, sql: bool = False
+) -> str:
+    """One block a pass, with the queries that share it; `sql` adds the statement that Spark runs.
+
+    `quarantined` are queries that no longer run, with the reason.
+    """
+    if not queries and not quarantined:
         return "no queries"
     lines: list[str] = []
     passes = share_passes(queries)
@@ -41,6 +46,7 @@ def explain(queries: Mapping[str, AggregateQuery], *, sql: bool = False) -> str:
             for operation, algorithm in plan_window_aggregation(query).algorithms.items():
                 why = "as the hint asks" if query.algorithm else _why(operation)
                 lines.append(f"    final: {algorithm.name} for {operation.name} ({why})")
+    lines += [f"query {name} is quarantined: {why}" for name, why in (quarantined or {}).items()]
     return "\n".join(lines)
 
 

@@ -28,29 +28,42 @@ if TYPE_CHECKING:
     from windrow.slicing import Cuts
 
 INSTANT = "_windrow_instant"
+RAW, FILE, POSITION = "_windrow_raw", "_windrow_file", "_windrow_position"
+"""What a source adds to a row: the line if it could not be read, its file, and its place there."""
 LATEST, ROWS = "_latest", "_rows"
+DEAD, LATE = -(1 << 62), -(1 << 62) + 1
+"""In place of a slice, for the rows that enter none."""
+YEAR_1, YEAR_10000 = -62_135_596_800_000_000, 253_402_300_800_000_000
+"""Spark's calendar; what lies outside is no event time."""
 
 
 @dataclass(frozen=True)
 class Bounds:
-    """Which rows of a batch count: not late, not absurdly early for their clock. None: no bound."""
+    """Which rows of a batch count: not late, and not absurdly early for their clock. None: no bound."""
 
     watermark: int | None = None
     ahead: int | None = None
 
-    def good(self) -> str:
+    def good(self, stream: Stream) -> str:
         """The condition for a row to enter windows."""
-        conditions = [f"{INSTANT} IS NOT NULL"]
-        if self.watermark is not None:
-            conditions = [f"{INSTANT} >= {_by_reference(self.watermark)}"]
-        if self.ahead is not None:
-            conditions.append(f"{INSTANT} <= {_by_reference(self.ahead)}")
-        return " AND ".join(conditions)
+        earliest = str(YEAR_1) + "L" if self.watermark is None else _by_reference(self.watermark)
+        readable = f"{RAW} IS NULL AND " if stream.text else ""
+        return f"{readable}{INSTANT} >= {earliest} AND {INSTANT} <= {self._last}"
 
-    def dead(self) -> str:
-        """The condition for a row without a usable event time."""
-        ahead = "" if self.ahead is None else f" OR {INSTANT} > {_by_reference(self.ahead)}"
-        return f"({INSTANT} IS NULL{ahead})"
+    def dead(self, stream: Stream) -> str:
+        """The condition for a row that could not be read, or has no usable event time."""
+        unreadable = f"{RAW} IS NOT NULL OR " if stream.text else ""
+        wild = f"{INSTANT} < {YEAR_1}L OR {INSTANT} > {self._last}"
+        return f"({unreadable}{INSTANT} IS NULL OR {wild})"
+
+    def fate(self, stream: Stream, otherwise: str) -> str:
+        """DEAD, LATE, or an expression for the rows that count."""
+        refused = f"CASE WHEN {self.dead(stream)} THEN {DEAD}L ELSE {LATE}L END"
+        return f"CASE WHEN {self.good(stream)} THEN {otherwise} ELSE {refused} END"
+
+    @property
+    def _last(self) -> str:
+        return f"{YEAR_10000 - 1}L" if self.ahead is None else _by_reference(self.ahead)
 
 
 def _by_reference(value: int) -> str:
@@ -95,16 +108,15 @@ class Pass:
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that lifts and combines partials in the JVM."""
         query = self.query
-        good = bounds.good()
+        good = bounds.good(query.stream)
         start = self.cuts.slice_start_sql(INSTANT)
         keys = [f"{key} AS {key_name(i)}" for i, key in enumerate(query.keys)]
         if self.sees_every_row:
-            # Rows that do not count form groups with a NULL slice; their values are not looked at.
+            # Rows that do not count form groups of their own; their values are not looked at.
             keys = [f"CASE WHEN {good} THEN {key} END AS {key_name(i)}" for i, key in enumerate(query.keys)]
-            items = [f"CASE WHEN {good} THEN {start} END AS {SLICE}", *keys]
+            items = [f"{bounds.fate(query.stream, start)} AS {SLICE}", *keys]
             items += [f"{e} FILTER (WHERE {good}) AS _p{i}" for i, e in enumerate(self.expressions)]
-            alive = "" if bounds.ahead is None else f" FILTER (WHERE NOT {bounds.dead()})"
-            items += [f"max({INSTANT}){alive} AS {LATEST}", f"count(*) AS {ROWS}"]
+            items += [f"max({INSTANT}) FILTER (WHERE {good}) AS {LATEST}", f"count(*) AS {ROWS}"]
             source = instants_sql(query.stream)
         else:
             items = [f"{start} AS {SLICE}", *keys]
@@ -152,10 +164,7 @@ def instant_sql(column: str, of_type: pa.DataType) -> str:
 
 
 def tally_sql(stream: Stream, bounds: Bounds) -> str:
-    """One row about a batch: the latest instant, all rows, late rows, dead rows."""
-    dead = bounds.dead()
-    late = "false" if bounds.watermark is None else f"{INSTANT} < {_by_reference(bounds.watermark)}"
-    return (
-        f"SELECT max({INSTANT}) FILTER (WHERE NOT {dead}) AS {LATEST}, count(*) AS {ROWS}, "
-        f"count_if(NOT {dead} AND {late}) AS _late, count_if({dead}) AS _dead FROM ({instants_sql(stream)})"
-    )
+    """The rows of a batch by their fate, and the latest instant of those that count."""
+    latest = f"max({INSTANT}) FILTER (WHERE {bounds.good(stream)})"
+    items = f"{bounds.fate(stream, '0L')} AS {SLICE}, {latest} AS {LATEST}, count(*) AS {ROWS}"
+    return f"SELECT {items} FROM ({instants_sql(stream)}) GROUP BY 1"

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from windrow.errors import QueryFailed
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer.passes import LATEST, ROWS, tally_sql
+from windrow.optimizer.passes import DEAD, LATE, LATEST, ROWS, tally_sql
 from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
 
 if TYPE_CHECKING:
@@ -41,29 +41,34 @@ def collect(
         with quiet():
             collected = select(batch.sparkSession, shared.sql(bounds), frames).toArrow()
     except SPARK_ERRORS as error:
-        names = ", ".join(shared.queries)
-        raise QueryFailed(f"{names}: {reason(error)}") from error
+        raise QueryFailed(reason(error)) from error
     collected = with_key_types(collected.rename_columns(shared.columns), shared.query)
     if not shared.sees_every_row:
         return collected, None
-    bad = pc.is_null(collected[SLICE])
-    tally = Tally(
-        latest=pc.max(collected[LATEST]).as_py(),
-        rows=pc.sum(collected[ROWS]).as_py() or 0,
-        late=0,
-        dead=0,
-    )
+    tally = _tally(collected)
     collected = collected.drop_columns([LATEST, ROWS])
-    if pc.any(bad).as_py():
-        # Rare, so worth a look of its own at the rows: which of them are late, which dead?
-        return collected.filter(pc.invert(bad)), tally_batch(shared.query.stream, batch, bounds)
+    if tally.late or tally.dead:
+        collected = collected.filter(pc.greater(collected[SLICE], LATE))
     return collected, tally
 
 
 def tally_batch(stream: Stream, batch: DataFrame, bounds: Bounds) -> Tally:
     """Count the rows of a batch in a pass of its own."""
-    (row,) = select(batch.sparkSession, tally_sql(stream, bounds), {stream.name: batch}).collect()
-    return Tally(row[LATEST], row[ROWS], row["_late"], row["_dead"])
+    with quiet():
+        return _tally(select(batch.sparkSession, tally_sql(stream, bounds), {stream.name: batch}).toArrow())
+
+
+def _tally(collected: pa.Table) -> Tally:
+    def rows(condition: pc.Expression | None = None) -> int:
+        counted = collected if condition is None else collected.filter(condition)
+        return pc.sum(counted[ROWS]).as_py() or 0
+
+    return Tally(
+        pc.max(collected[LATEST]).as_py(),
+        rows(),
+        rows(pc.field(SLICE) == LATE),
+        rows(pc.field(SLICE) == DEAD),
+    )
 
 
 def with_key_types(collected: pa.Table, query: AggregateQuery) -> pa.Table:

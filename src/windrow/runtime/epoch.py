@@ -1,289 +1,341 @@
-"""One epoch of one stream: a batch in, answers and state out, committed together.
+"""Epochs: staged batches or a heartbeat in, answers and state out, committed together.
 
-1. Spark runs the shared passes over the batch: partials as Arrow, and a tally of the rows.
-2. The watermark moves to the latest event time minus the stream's delay.
-3. Every query takes in its partials and answers the windows that the watermark has passed.
-4. Answers, closed slices and open slices are written; the home commits them in one step.
+1. Every query takes in its partials and answers the windows that the watermark has passed.
+2. Answers, slices, late rows and dead letters are written; the home commits them in one step.
+3. Sinks get the answers that are now committed.
 
 If anything fails, nothing of the epoch exists, and the queries' states are read back from the home
-before the next attempt. A batch that was committed is skipped when Spark hands it out again.
+before the next attempt. A query that fails twice is quarantined, and the epoch goes on without it.
+docs/commit.md has the protocol on a page.
 """
 
 from __future__ import annotations
 
 import logging
+import sqlite3
 import time
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.feather
+import pyarrow.compute
 
-from windrow.errors import QueryFailed
-from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
-from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
-from windrow.runtime.collect import Tally, collect, tally_batch
-from windrow.runtime.home import Progress
+from windrow.errors import HomeError
+from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
+from windrow.runtime.faults import reach
+from windrow.runtime.home import Advance, Epoch, explained
 from windrow.runtime.project import project
-from windrow.runtime.results import ResultWriter
+from windrow.runtime.results import ResultWriter, answers_since, ends
+from windrow.runtime.slice_log import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterator, Mapping
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
 
-    from windrow.logical import AggregateQuery, Stream
-    from windrow.runtime.home import DataFile, Home, StoredQuery
+    from windrow.runtime.catalog import StoredQuery
+    from windrow.runtime.home import Home
+    from windrow.runtime.stage import Part, RunningQuery
 
 LOG = logging.getLogger("windrow")
 
 
-@dataclass
-class RunningQuery:
-    """A query with its plan, where its answers also go, and its state once it has been read."""
-
-    stored: StoredQuery
-    plan: AggregateQuery
-    sink: Callable[[int, pa.Table], None] | None = None
-    state: WindowAggregate | None = None
-
-    def load(self, home: Home, evaluated: int) -> WindowAggregate:
-        """The state, read back from the home if it is not in memory."""
-        if self.state is None:
-            self.state = WindowAggregate(plan_window_aggregation(self.plan))
-            owner = str(self.stored.id)
-            closed = [pyarrow.feather.read_table(path) for path in home.files("closed", owner)]
-            opened = [pyarrow.feather.read_table(path) for path in home.files("open", owner)]
-            self.state.restore(closed, opened[0] if opened else None, evaluated)
-        return self.state
-
-
 @dataclass(frozen=True)
 class EpochReport:
-    """What an epoch did, for people who watch."""
+    """What an epoch did with one stream, for people who watch."""
 
     epoch: int
     stream: str
+    batch: int | None
+    """None: a heartbeat, or the seal."""
     rows: int
     late: int
     dead: int
     watermark: int | None
     seconds: float
+    idle: bool = False
     answers: Mapping[str, int] = field(default_factory=dict)
     """Answers written, by query."""
     latest: Mapping[str, pa.Table] = field(default_factory=dict)
     """The last evaluation of each query that had answers."""
+    quarantined: Mapping[str, str] = field(default_factory=dict)
+    """Queries that failed in it, with the reason."""
+    commit_seconds: float = 0.0
+    """How much of it was writing, forcing to disk and committing."""
 
 
-@dataclass(frozen=True)
-class _Work:
-    """An epoch in the making: its number, from where to where, and what it has answered so far."""
+@dataclass
+class _Ticket:
+    """Parts that wait for their epoch."""
 
-    epoch: int
-    progress: Progress
-    evaluated: int
-    answers: dict[str, int] = field(default_factory=dict)
-    latest: dict[str, pa.Table] = field(default_factory=dict)
+    parts: tuple[Part, ...]
+    reports: list[EpochReport] = field(default_factory=list)
+    done: bool = False
+    error: BaseException | None = None
 
 
-class StreamRunner:
-    """Runs the epochs of one stream."""
+@dataclass
+class _Answers:
+    """What one query has answered in an epoch."""
 
-    def __init__(
-        self,
-        spark: SparkSession,
-        home: Home,
-        stream: Stream,
-        next_epoch: Callable[[], int],
-        *,
-        rereads_cheaply: bool = False,
-    ) -> None:
-        self.stream = stream
-        self._rereads_cheaply = rereads_cheaply
-        self.progress = home.progress(stream.name)
+    count: int = 0
+    latest_end: int | None = None
+    last: pa.Table | None = None
+    kept: list[pa.Table] = field(default_factory=list)
+    """All of them, where a sink wants them."""
+
+
+class _Culprit(Exception):
+    """A query that failed, on its way to quarantine."""
+
+    def __init__(self, part: Part, query: RunningQuery, error: Exception) -> None:
+        super().__init__(str(error))
+        self.part = part
+        self.query = query
+        self.error = error
+
+
+class Epochs:
+    """Runs the epochs of an engine, one at a time, whichever streams they are of."""
+
+    def __init__(self, spark: SparkSession, home: Home) -> None:
         self._spark = spark
         self._home = home
-        self._next_epoch = next_epoch
+        self._waiting: list[_Ticket] = []
+        self._queue = Lock()
+        self._one_at_a_time = Lock()
 
-    def run_batch(
-        self,
-        batch: DataFrame,
-        batch_id: int,
-        queries: Iterable[RunningQuery],
-        tables: Mapping[str, DataFrame],
-        *,
-        live: bool = False,
-    ) -> EpochReport | None:
-        """Process a batch of the stream; None if it had been committed before."""
-        if batch_id <= self.progress.batch:
-            return None
-        clock = time.time()
-        # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
-        skew = self.stream.skew if self.stream.skew is not None else (86_400_000_000 if live else None)
-        ahead = None if skew is None else int(clock * 1e6) + skew
-        bounds = Bounds(END_OF_TIME if self.progress.sealed else self.progress.watermark, ahead)
-        running = [query for query in queries if not query.stored.sealed]
-        for query in running:
-            self._note_beginning(query)
-        partials, tally = self._collect(batch, bounds, running, tables)
-        watermark = self.progress.watermark
-        if tally.latest is not None and not self.progress.sealed:
-            reached = tally.latest - self.stream.delay
-            watermark = reached if watermark is None else max(watermark, reached)
-        progress = replace(
-            self.progress,
-            batch=batch_id,
-            watermark=watermark,
-            rows=self.progress.rows + tally.rows,
-            late=self.progress.late + tally.late,
-            dead=self.progress.dead + tally.dead,
-        )
-        return self._finish(running, partials, progress, tally, clock)
+    def run(self, *parts: Part) -> list[EpochReport]:
+        """Commit parts, in one epoch with all others that wait at this moment."""
+        ticket = _Ticket(parts)
+        with self._queue:
+            self._waiting.append(ticket)
+        with self._one_at_a_time:
+            if not ticket.done:
+                self._run_waiting()
+        if ticket.error is not None:
+            raise ticket.error
+        return ticket.reports
 
-    def run_frame(
-        self,
-        frame: DataFrame,
-        queries: Iterable[RunningQuery],
-        tables: Mapping[str, DataFrame],
-        *,
-        seal: bool,
-    ) -> EpochReport | None:
-        """Process a bounded frame, whole, for the queries that have not seen it."""
-        queries = list(queries)
-        fresh = [query for query in queries if not query.stored.started]
-        waiting = [query for query in queries if query.stored.started and not query.stored.sealed]
-        if seal and waiting:
-            self.seal(waiting)
-        if not fresh:
-            if not waiting:
-                LOG.warning("stream '%s': all its queries are answered; nothing was read", self.stream.name)
-            return None
-        clock = time.time()
-        ahead = None if self.stream.skew is None else int(clock * 1e6) + self.stream.skew
-        partials, tally = self._collect(frame, Bounds(None, ahead), fresh, tables)
-        watermark = None if tally.latest is None else tally.latest - self.stream.delay
-        progress = Progress(0, watermark, seal, tally.rows, tally.late, tally.dead)
-        # A frame is read from its beginning for every query, whatever others have seen of it.
-        return self._finish(fresh, partials, progress, tally, clock, evaluated=BEGINNING)
-
-    def seal(self, queries: Iterable[RunningQuery]) -> EpochReport | None:
-        """What has come is all there is: answer every window that is still open."""
-        running = [query for query in queries if not query.stored.sealed]
-        if self.progress.sealed and not running:
-            return None
-        progress = replace(self.progress, sealed=True)
-        tally = Tally(None, 0, 0, 0)
-        return self._finish(running, {}, progress, tally, time.time())
-
-    def _note_beginning(self, query: RunningQuery) -> None:
-        """A query that comes when the stream has run does not know the rows up to its latest instant."""
-        watermark = self.progress.watermark
-        if not query.stored.started and watermark is not None:
-            query.stored = replace(query.stored, complete_after=watermark + self.stream.delay)
-
-    def _collect(
-        self,
-        batch: DataFrame,
-        bounds: Bounds,
-        queries: list[RunningQuery],
-        tables: Mapping[str, DataFrame],
-    ) -> tuple[dict[str, pa.Table], Tally]:
-        passes = share_passes({query.stored.name: query.plan for query in queries})
-        partials: dict[str, pa.Table] = {}
-        tally: Tally | None = None
-        several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
-        # Keeping a batch was measured to cost as much as aggregating it twice, so Parquet is read again;
-        # text is dearer to parse, and a frame of the caller's need not give the same rows twice.
-        keep = several and not self._rereads_cheaply
-        if keep:
-            batch = batch.persist()
+    def _run_waiting(self) -> None:
+        with self._queue:
+            tickets, self._waiting = self._waiting, []
         try:
-            for shared in passes:
-                table, counted = collect(shared, batch, bounds, tables)
-                tally = tally or counted
-                partials |= dict.fromkeys(shared.queries, table)
-            return partials, tally or tally_batch(self.stream, batch, bounds)
+            reports = iter(self._commit([part for ticket in tickets for part in ticket.parts]))
+            for ticket in tickets:
+                ticket.reports = [next(reports) for _ in ticket.parts]
+        except BaseException as error:
+            for ticket in tickets:
+                ticket.error = error
         finally:
-            if keep:
-                batch.unpersist()
+            for ticket in tickets:
+                ticket.done = True
 
-    def _finish(
-        self,
-        queries: list[RunningQuery],
-        partials: Mapping[str, pa.Table],
-        progress: Progress,
-        tally: Tally,
-        clock: float,
-        evaluated: int | None = None,
-    ) -> EpochReport:
-        """Steps 3 and 4: answer, write, commit. `evaluated`: where to begin, if not at the watermark."""
-        if evaluated is None:
-            evaluated = BEGINNING if self.progress.watermark is None else self.progress.watermark
-        work = _Work(self._next_epoch(), progress, evaluated)
-        results = ResultWriter(self._home, work.epoch)
-        files: list[DataFile | None] = []
+    def _commit(self, parts: list[Part]) -> list[EpochReport]:
+        number = self._home.catalog.last_epoch() + 1
+        suspects: set[int] = set()
+        while True:
+            try:
+                return self._attempt(number, parts)
+            except _Culprit as culprit:
+                query = culprit.query.stored
+                if query.id in suspects:
+                    culprit.part.failed[query.name] = culprit.error
+                suspects.add(query.id)
+            except (OSError, sqlite3.Error) as error:
+                raise HomeError(
+                    f"epoch {number} could not be committed to {self._home.path}: {explained(error)}. "
+                    "The home is as it was before the epoch; the next start goes on from there"
+                ) from error
+
+    def _attempt(self, number: int, parts: list[Part]) -> list[EpochReport]:
+        epoch = Epoch(number, max(part.clock for part in parts))
+        results = ResultWriter(self._home, number)
+        queries = [query for part in parts for query in part.queries]
         try:
-            for query in queries:
-                self._answer(query, partials.get(query.stored.name), results, work)
-                if not progress.sealed and query.state is not None:
-                    for kind, slices in (
-                        ("closed", query.state.closed_slices()),
-                        ("open", query.state.open_slices()),
-                    ):
-                        files.append(self._home.write_slices(kind, query.stored, work.epoch, slices))
-            written = [*results.close(), *(file for file in files if file is not None)]
-            horizons = {query.stored: self._horizon(query, progress) for query in queries}
-            counts = (tally.rows, tally.late, tally.dead)
-            self._home.commit(work.epoch, self.stream.name, progress, clock, counts, written, horizons)
+            answers = {
+                query.stored.id: self._answer(part, query, results)
+                for part in parts
+                for query in part.queries
+                if query.stored.name not in part.failed
+            }
+            reach("queries answered")
+            writing = time.perf_counter()
+            after = [self._record(part, answers, epoch) for part in parts]
+            epoch.files += results.close()
+            epoch.seconds = time.perf_counter() - min(part.begun for part in parts)
+            epoch.delivered = {
+                q.stored.id: q.stored.delivered
+                for q in queries
+                if q.sink is not None and q.stored.delivered is not None
+            }
+            self._home.commit(epoch)
         except BaseException:
+            # The files stay where they are: only a sweep knows which of them were committed.
             results.abandon()
             for query in queries:
                 query.state = None  # half-way through the epoch: read it back before the next attempt
             raise
-        self.progress = progress
+        committing = time.perf_counter() - writing
+        reports = []
+        for part, stored in zip(parts, after, strict=True):
+            part.runner.progress = part.progress
+            for query, now in zip(part.queries, stored, strict=True):
+                query.stored = now
+                if not now.runs:
+                    query.state = None
+            for name, error in part.failed.items():
+                LOG.error("query '%s' failed and is quarantined: %s", name, error)
+            reports.append(self._report(number, part, answers, committing))
         for query in queries:
-            query.stored = replace(query.stored, started=True, sealed=progress.sealed)
-            if progress.sealed:
-                query.state = None
-        return EpochReport(
-            work.epoch, self.stream.name, tally.rows, tally.late, tally.dead, progress.watermark,
-            time.time() - clock, work.answers, work.latest,
-        )  # fmt: skip
+            if query.sink is not None and query.stored.id in answers:
+                self._deliver(query, number, answers[query.stored.id].kept)
+        reach("answers delivered")
+        return reports
 
-    def _answer(
-        self, query: RunningQuery, partials: pa.Table | None, results: ResultWriter, work: _Work
-    ) -> None:
-        name = query.stored.name
-        evaluated = work.evaluated
+    def _answer(self, part: Part, query: RunningQuery, results: ResultWriter) -> _Answers:
+        answered = _Answers()
+        until = END_OF_TIME if part.progress.sealed else part.progress.watermark
+        tables = self._tables(part, query, until)
+        while True:
+            try:
+                table = next(tables, None)
+            except (HomeError, MemoryError):
+                raise
+            except Exception as error:
+                raise _Culprit(part, query, error) from error
+            if table is None:
+                return answered
+            results.write(query.stored, table)
+            answered.count += len(table)
+            span = ends(table)
+            if span is not None:
+                answered.latest_end = max(span[1], answered.latest_end or span[1])
+                answered.last = _last_evaluation(table)
+            if query.sink is not None:
+                answered.kept.append(table)
+
+    def _tables(self, part: Part, query: RunningQuery, until: int | None) -> Iterator[pa.Table]:
+        evaluated = part.evaluated
         if query.stored.complete_after is not None:
             evaluated = max(evaluated, query.stored.complete_after + query.plan.window.range)
-        state = query.load(self._home, evaluated)
+        state = query.load(part.runner.log, evaluated)
+        partials = part.partials.get(query.stored.name)
         if partials is not None and len(partials):
             state.push(partials)
-        until = END_OF_TIME if work.progress.sealed else work.progress.watermark
-        if until is None:
-            return
-        try:
+        if until is not None:
             for answers in state.advance(until):
-                table = project(self._spark, query.plan, answers)
-                results.write(query.stored, table)
-                if query.sink is not None:
-                    query.sink(work.epoch, table)
-                work.answers[name] = work.answers.get(name, 0) + len(table)
-                if len(table):
-                    work.latest[name] = _last_evaluation(table)
-        except QueryFailed as error:
-            raise QueryFailed(f"{name}: {error}") from error
+                yield project(self._spark, query.plan, answers)
 
-    def _horizon(self, query: RunningQuery, progress: Progress) -> int | None:
-        if progress.sealed:
-            return None
-        if progress.watermark is None:
+    def _record(self, part: Part, answers: Mapping[int, _Answers], epoch: Epoch) -> list[StoredQuery]:
+        """Write a stream's slices and refused rows; its queries as they are after the epoch."""
+        states: list[State] = []
+        horizons: dict[int, int | None] = {}
+        after: list[StoredQuery] = []
+        for query in part.queries:
+            stored, state = query.stored, query.state
+            runs = stored.name not in part.failed and not part.progress.sealed
+            horizons[stored.id] = self._horizon(query, part) if runs else None
+            if runs and state is not None:
+                states.append(State(stored.id, state.closed_slices(), state.open_slices()))
+            error = part.failed.get(stored.name)
+            answered = answers.get(stored.id, _Answers())
+            latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
+            after.append(
+                replace(
+                    stored,
+                    started=True,
+                    sealed=part.progress.sealed and error is None,
+                    quarantined=None if error is None else str(error),
+                    quarantined_epoch=None if error is None else epoch.number,
+                    answers=stored.answers + answered.count,
+                    latest_end=max(latest, default=None),
+                    entries=state.entries if runs and state is not None else 0,
+                    state_bytes=state.bytes if runs and state is not None else 0,
+                )
+            )
+        log = part.runner.log
+        if states:
+            epoch.files.append(log.write(epoch.number, states))
+        epoch.unneeded += log.unneeded(horizons, self._home.catalog.running_ids(part.runner.stream.name))
+        epoch.files += part.refused(epoch.number)
+        epoch.queries += after
+        count = sum(answers[query.id].count for query in after if query.id in answers)
+        tally = part.tally
+        epoch.streams[part.runner.stream.name] = Advance(
+            part.progress, part.batch, tally.rows, tally.late, tally.dead, count
+        )
+        return after
+
+    @staticmethod
+    def _horizon(query: RunningQuery, part: Part) -> int:
+        if part.progress.watermark is None:
             return BEGINNING
         window = query.plan.window
-        return window.first_evaluation_after(progress.watermark) - window.range
+        return window.first_evaluation_after(part.progress.watermark) - window.range
+
+    @staticmethod
+    def _report(number: int, part: Part, answers: Mapping[int, _Answers], committing: float) -> EpochReport:
+        answered = {
+            query.stored.name: answers[query.stored.id]
+            for query in part.queries
+            if query.stored.id in answers
+        }
+        return EpochReport(
+            number, part.runner.stream.name, part.batch, part.tally.rows, part.tally.late, part.tally.dead,
+            part.progress.watermark, time.perf_counter() - part.begun, part.progress.idle,
+            {name: found.count for name, found in answered.items()},
+            {name: found.last for name, found in answered.items() if found.last is not None},
+            {name: str(error) for name, error in part.failed.items()},
+            committing,
+        )  # fmt: skip
+
+    # sinks
+
+    def catch_up(self, query: RunningQuery) -> None:
+        """Give a sink what was committed while it was away; a new one begins with what comes."""
+        if query.sink is None:
+            return
+        if query.stored.delivered is None:
+            query.stored = replace(query.stored, delivered=self._home.catalog.last_epoch())
+        else:
+            self._deliver_backlog(query)
+
+    def _deliver(self, query: RunningQuery, epoch: int, answers: list[pa.Table]) -> None:
+        if query.sink_error is not None:
+            self._deliver_backlog(query)
+            return
+        assert query.sink is not None
+        try:
+            for table in answers:
+                query.sink(epoch, table)
+            query.stored = replace(query.stored, delivered=epoch)
+        except Exception as error:
+            self._note_sink_error(query, error)
+
+    def _deliver_backlog(self, query: RunningQuery) -> None:
+        assert query.sink is not None
+        assert query.stored.delivered is not None
+        try:
+            for epoch, answers in answers_since(self._home, query.stored, query.stored.delivered):
+                query.sink(epoch, answers)
+                query.stored = replace(query.stored, delivered=epoch)
+            query.sink_error = None
+        except HomeError:
+            raise
+        except Exception as error:
+            self._note_sink_error(query, error)
+
+    @staticmethod
+    def _note_sink_error(query: RunningQuery, error: Exception) -> None:
+        query.sink_error = error
+        LOG.warning(
+            "the sink of query '%s' failed (%s: %s); its answers are kept and come again with the next epoch",
+            query.stored.name, type(error).__name__, error,
+        )  # fmt: skip
 
 
 def _last_evaluation(answers: pa.Table) -> pa.Table:
-    ends = answers["window_end"]
-    return answers.filter(pa.compute.equal(ends, pa.compute.max(ends)))
+    last = answers["window_end"]
+    return answers.filter(pa.compute.equal(last, pa.compute.max(last)))

@@ -6,31 +6,37 @@ once the home says so.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.runtime.home import DataFile
+from windrow.runtime.catalog import DataFile
+from windrow.runtime.durable import check, reading
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.logical import AggregateQuery
-    from windrow.runtime.home import Home, StoredQuery
+    from windrow.runtime.catalog import StoredQuery
+    from windrow.runtime.home import Home
 
-QUERY = "_query"
+QUERY, EPOCH = "_query", "_epoch"
+END = "window_end"
 
 
 def result_schema(query: AggregateQuery) -> pa.Schema:
     """The columns of a query's results: the window, then the SELECT list."""
-    times = [(name, query.stream.time_type) for name in ("window_start", "window_end")]
+    times = [(name, query.stream.time_type) for name in ("window_start", END)]
     return pa.schema([*times, *((output.name, output.type) for output in query.outputs)])
 
 
@@ -40,44 +46,105 @@ class ResultWriter:
     def __init__(self, home: Home, epoch: int) -> None:
         self._home = home
         self._epoch = epoch
-        self._writers: dict[str, tuple[Path, pq.ParquetWriter, int]] = {}
+        self._files: dict[str, _ResultFile] = {}
 
     def write(self, query: StoredQuery, answers: pa.Table) -> None:
         """Add answers of one query."""
-        numbers = pa.array(np.full(len(answers), query.id, np.int32))
-        answers = answers.append_column(QUERY, numbers)
-        if query.schema_id not in self._writers:
+        for name, value, of_type in ((QUERY, query.id, np.int32), (EPOCH, self._epoch, np.int64)):
+            answers = answers.append_column(name, pa.array(np.full(len(answers), value, of_type)))
+        if query.schema_id not in self._files:
             path = self._home.new_path(f"results/{query.schema_id}", self._epoch, "parquet")
-            names = [f.name for f in answers.schema if _repeats(f.type) or f.name == QUERY]
-            # Dictionaries pay for keys and window times; for floats they only cost time.
-            writer = pq.ParquetWriter(path, answers.schema, compression="lz4", use_dictionary=names)
-            self._writers[query.schema_id] = (path, writer, 0)
-        path, writer, rows = self._writers[query.schema_id]
-        writer.write_table(answers)
-        self._writers[query.schema_id] = (path, writer, rows + len(answers))
+            self._files[query.schema_id] = _ResultFile(path, answers.schema)
+        self._files[query.schema_id].write(answers)
 
     def close(self) -> list[DataFile]:
         """Finish the files; they exist when the home has committed them."""
-        files = []
-        for schema, (path, writer, rows) in self._writers.items():
-            writer.close()
-            files.append(DataFile(str(path.relative_to(self._home.path)), "results", schema, rows))
-        return files
+        for file in self._files.values():
+            file.writer.close()
+        return [
+            DataFile(
+                self._home.name_of(file.path), "results", schema, self._epoch, self._epoch, file.rows,
+                file.earliest, file.latest,
+            )
+            for schema, file in self._files.items()
+        ]  # fmt: skip
 
     def abandon(self) -> None:
-        """Close after a failure; the files are swept away later."""
-        for _, writer, _ in self._writers.values():
-            writer.close()
+        """Close after a failure."""
+        for file in self._files.values():
+            with suppress(OSError):
+                file.writer.close()
 
 
-def read_results(spark: SparkSession, home: Home, query: StoredQuery) -> DataFrame:
-    """All committed answers of a query."""
-    files = [f"file://{path}" for path in home.files("results", query.schema_id)]
-    spark_schema = from_arrow_schema(query.schema.append(pa.field(QUERY, pa.int32())))
+class _ResultFile:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        self.writer = results_writer(path, schema)
+        self.rows = 0
+        self.earliest: int | None = None
+        self.latest: int | None = None
+
+    def write(self, answers: pa.Table) -> None:
+        self.writer.write_table(answers)
+        self.rows += len(answers)
+        span = ends(answers)
+        if span is not None:
+            self.earliest = span[0] if self.earliest is None else min(self.earliest, span[0])
+            self.latest = span[1] if self.latest is None else max(self.latest, span[1])
+
+
+def results_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer of result files. Dictionaries pay for keys and times; for floats they only cost time."""
+    names = [field.name for field in schema if _repeats(field.type) or field.name in (QUERY, EPOCH)]
+    return pq.ParquetWriter(path, schema, compression="lz4", use_dictionary=names)
+
+
+def ends(answers: pa.Table) -> tuple[int, int] | None:
+    """The earliest and the latest window end, in microseconds."""
+    if not len(answers):
+        return None
+    span = pc.min_max(answers[END].cast(pa.int64()))
+    return span["min"].as_py(), span["max"].as_py()
+
+
+def read_results(
+    spark: SparkSession, home: Home, query: StoredQuery, last: int | None = None, *, epochs: bool = False
+) -> DataFrame:
+    """The committed answers of a query: all, or those of windows in the last microseconds."""
+    earliest = query.retained_from
+    if last is not None and query.latest_end is not None:
+        earliest = max(query.latest_end - last, earliest if earliest is not None else query.latest_end - last)
+    files = [
+        file
+        for file in home.catalog.files("results", query.schema_id)
+        if earliest is None or file.latest is None or file.latest > earliest
+    ]
+    for file in files:
+        check(home.path / file.path, file.bytes, None)
+    schema = query.schema.append(pa.field(QUERY, pa.int32())).append(pa.field(EPOCH, pa.int64()))
+    spark_schema = from_arrow_schema(schema)
+    unwanted = [QUERY] if epochs else [QUERY, EPOCH]
     if not files:
-        return spark.createDataFrame([], spark_schema).drop(QUERY)
-    frame = spark.read.schema(spark_schema).parquet(*files)
-    return frame.where(F.col(QUERY) == query.id).drop(QUERY)
+        return spark.createDataFrame([], spark_schema).drop(*unwanted)
+    frame = spark.read.schema(spark_schema).parquet(*(f"file://{home.path / file.path}" for file in files))
+    frame = frame.where(F.col(QUERY) == query.id)
+    if earliest is not None:
+        bound = pa.scalar(earliest).cast(query.schema.field(END).type).as_py()
+        frame = frame.where(F.col(END) > F.lit(bound))
+    return frame.drop(*unwanted)
+
+
+def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:
+    """The committed answers of a query in the epochs after one, epoch by epoch, as Arrow."""
+    for file in home.catalog.files("results", query.schema_id):
+        if file.last_epoch > epoch:
+            path = home.path / file.path
+            wanted = (pc.field(QUERY) == query.id) & (pc.field(EPOCH) > epoch)
+            with reading(path):
+                rows = pq.read_table(path, filters=wanted)
+            for number in pc.unique(rows[EPOCH]).sort().to_pylist():
+                answers = rows.filter(pc.field(EPOCH) == number).drop_columns([QUERY, EPOCH])
+                yield number, answers.cast(query.schema)
 
 
 def _repeats(of_type: pa.DataType) -> bool:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import SourceError
+from windrow.logical import quoted
+from windrow.optimizer.passes import RAW
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 
 if TYPE_CHECKING:
@@ -15,6 +17,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 FORMATS = ("parquet", "csv", "json")
+BOUNDS = ("maxfilespertrigger", "maxbytespertrigger")
+BATCH_BYTES = 1 << 30
+"""How much of what is waiting becomes one batch. A larger file is a batch of its own, whole."""
 
 
 @dataclass(frozen=True)
@@ -37,31 +42,78 @@ class FileSource:
         options = dict(self.options)
         return {"path": self.path, "format": self.format, "columns": self.columns, "options": options}
 
+    @property
+    def is_text(self) -> bool:
+        """Whether rows are lines that may be unreadable."""
+        return self.format != "parquet"
+
     def read(self, spark: SparkSession) -> DataFrame:
-        """All rows that are there now."""
-        return self._load(spark, spark.read)
-
-    def read_stream(self, spark: SparkSession) -> DataFrame:
-        """The rows that are there and those that come."""
-        schema = self.read(spark).schema if self.columns is None else None
-        reader = spark.readStream.schema(schema) if schema is not None else spark.readStream
-        return self._load(spark, reader)
-
-    def _load(self, spark: SparkSession, reader: Any) -> DataFrame:
+        """All rows that are there now. A line that cannot be read is an error, unless OPTIONS (mode '…')
+        says otherwise."""
+        reader = spark.read
         if self.columns is not None:
             reader = reader.schema(self.columns)
         elif self.format == "csv":
             reader = reader.option("inferSchema", "true")
-        # Until bad rows have a table of their own, a broken line stops the stream instead of turning
-        # into NULLs; OPTIONS (mode '…') decides otherwise.
-        modes = {} if self.format == "parquet" else {"mode": "FAILFAST"}
+        return self._load(reader, {"mode": "FAILFAST"} if self.is_text else {})
+
+    def read_stream(self, spark: SparkSession) -> DataFrame:
+        """The rows that are there and those that come; of text, with RAW: the line that could not be read."""
+        defaults = {} if self._chooses(*BOUNDS) else {"maxBytesPerTrigger": str(BATCH_BYTES)}
+        declared = self.columns or self.read(spark).schema
+        if not self.is_text:
+            # Without the position of a row: with `_metadata.row_index`, a pass over 20 M rows was measured
+            # to take 16 % longer (median of 7 pairs of runs, 1.12 to 1.25 in all but one).
+            return self._load(spark.readStream.schema(declared), defaults)
+        defaults |= {"mode": "PERMISSIVE"}
+        if self._mode == "PERMISSIVE" or self._chooses("columnnameofcorruptrecord"):
+            # The user's own way with unreadable lines: NULLs, or a column for them. None is a dead letter.
+            frame = self._load(spark.readStream.schema(declared), defaults)
+            return frame.selectExpr("*", f"CAST(NULL AS STRING) AS {RAW}")
+        schema = f"{declared}, {RAW} STRING" if isinstance(declared, str) else declared.add(RAW, "string")
+        frame = self._load(spark.readStream.schema(schema), defaults, columnNameOfCorruptRecord=RAW)
+        return _with_raw(frame)
+
+    @property
+    def _mode(self) -> str | None:
+        """What the user wants done with unreadable lines."""
+        return next((value.upper() for name, value in self.options.items() if name.lower() == "mode"), None)
+
+    def _chooses(self, *names: str) -> bool:
+        """Whether the user has set one of these options; their names have no case."""
+        return any(name.lower() in names for name in self.options)
+
+    def _load(self, reader: Any, defaults: Mapping[str, str], **ours: str) -> DataFrame:
         # Not the cluster's default file system: the path was checked here.
         path = f"file://{self.path}" if self.path.startswith("/") else self.path
+        options = {**defaults, **self.options, **ours}
         try:
-            frame: DataFrame = reader.format(self.format).options(**{**modes, **self.options}).load(path)
+            frame: DataFrame = reader.format(self.format).options(**options).load(path)
         except SPARK_ERRORS as error:
             raise SourceError(f"cannot read {self.format} from '{self.path}': {reason(error)}") from error
+        taken = [
+            name
+            for name in frame.columns
+            if name.lower().startswith("_windrow_") and name not in ours.values()
+        ]
+        if taken:
+            raise SourceError(
+                f"'{self.path}' has a column '{taken[0]}': names that begin with _windrow_ are Windrow's own"
+            )
         return frame
+
+
+def _with_raw(frame: DataFrame) -> DataFrame:
+    """Every column read for every row, so that a row is good or bad for every query alike.
+
+    Spark parses only the columns that something refers to (`columnPruning` is about finding the values
+    in a line, not about converting them). So RAW refers to all of them, in a way that the optimizer
+    does not see through: a substring from 0 and one from 1 are the same.
+    """
+    columns = [quoted(column) for column in frame.columns if column != RAW]
+    missing = ", ".join(f"{column} IS NULL" for column in columns)
+    raw = f"substring({RAW}, IF(array_contains(array({missing}), true), 1, 0))"
+    return frame.selectExpr(*columns, f"{raw} AS {RAW}")
 
 
 def check_path(path: str) -> None:

@@ -1,0 +1,227 @@
+"""The running half of an engine: readers of streams, the epochs they feed, heartbeats, housekeeping."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
+
+from windrow.api.live import Live
+from windrow.errors import QueryFailed, WindrowError
+from windrow.logical import quoted
+from windrow.runtime.compaction import Compactor
+from windrow.runtime.epoch import LOG, Epochs
+from windrow.runtime.reader import Reader
+from windrow.runtime.stage import StreamRunner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.api.relations import Relations
+    from windrow.runtime.epoch import EpochReport
+    from windrow.runtime.home import Home
+    from windrow.runtime.stage import Part, RunningQuery
+
+
+class Running:
+    """Runs the queries of an engine over its streams."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        home: Home,
+        relations: Relations,
+        queries: Callable[[], list[RunningQuery]],
+        clock: Callable[[], float],
+        report: Callable[[EpochReport], None],
+    ) -> None:
+        self.reading: dict[str, list[str]] = {}
+        """While streams are read, the columns that each reader reads."""
+        self.readers: list[Reader] = []
+        self._home = home
+        self._relations = relations
+        self._queries = queries
+        self._clock = clock
+        self._on_epoch = report
+        self._epochs = Epochs(spark, home)
+        self._compactor = Compactor(home, clock)
+        self._runners: dict[str, StreamRunner] = {}
+        self._last_epoch = home.catalog.last_epoch()
+        self._quarantined: dict[str, str] = {}
+
+    def run(self, *, seal: bool) -> None:
+        """Process what is there and return."""
+        with self._holding_home():
+            streams = self.streams()
+            unbounded = [name for name in streams if self._relations.is_unbounded(name)]
+            for name in streams:
+                if name not in unbounded:
+                    self._run_frame(name, seal=seal)
+            self._start_readers(unbounded, live=False, availableNow=True)
+            try:
+                for reader in self.readers:
+                    reader.wait()
+            finally:
+                self._stop_readers()
+            if seal:
+                self._commit([self._runner(name).sealing(self._queries_of(name)) for name in unbounded])
+            self._raise_what_went_wrong()
+
+    def start(self, every: int) -> Live:
+        """Process rows as they come, a batch every so many microseconds."""
+        held = ExitStack()
+        held.enter_context(self._holding_home())
+        held.callback(self._stop_readers)
+        live = Live(held, self._beat, min(every / 1e6, 1.0))
+        try:
+            self._start_readers(self.streams(), live=True, processingTime=f"{every} microseconds")
+        except BaseException:
+            live.stop()
+            raise
+        live.begin(list(self.readers))
+        return live
+
+    def heartbeat(self) -> None:
+        """Let time go on for the streams that are silent."""
+        if self.readers:
+            self._beat(self.readers)
+            return
+        with self._holding_home():
+            unbounded = [name for name in self.streams() if self._relations.is_unbounded(name)]
+            self._commit([self._runner(name).heartbeat(self._queries_of(name)) for name in unbounded])
+
+    def streams(self) -> list[str]:
+        """The streams that queries are over."""
+        return list(dict.fromkeys(query.plan.stream.name for query in self._queries()))
+
+    def columns_in_use(self, name: str) -> list[str]:
+        """The columns of a stream that are read: all of a text, where a line is good or bad as a whole."""
+        stream = self._relations.stream(name)
+        used = {column for query in self._queries_of(name) for column in query.plan.scan.columns}
+        return [quoted(column) for column in stream.columns if stream.text or column in used]
+
+    def _beat(self, readers: list[Reader]) -> None:
+        self._commit(
+            [
+                reader.runner.heartbeat(self._queries_of(reader.runner.stream.name))
+                for reader in readers
+                if reader.is_waiting
+            ]
+        )
+
+    def _commit(self, parts: list[Part | None]) -> None:
+        present = [part for part in parts if part is not None]
+        if present:
+            for report in self._epochs.run(*present):
+                self._report(report)
+
+    def _run_frame(self, name: str, *, seal: bool) -> None:
+        runner, queries = self._runner(name), self._queries_of(name)
+        fresh = [query for query in queries if not query.stored.started]
+        waiting = [query for query in queries if query.stored.started and query.stored.runs]
+        if seal and waiting:
+            self._commit([runner.sealing(waiting)])
+        if fresh:
+            frame = self._relations.frame(name).select(*self.columns_in_use(name))
+            with runner.staged_frame(frame, fresh, self._tables(), seal=seal) as part:
+                self._commit([part])
+        elif not waiting:
+            LOG.warning("stream '%s': all its queries are answered; nothing was read", name)
+
+    def _start_readers(self, names: list[str], *, live: bool, **trigger: object) -> None:
+        for name in names:
+            runner = self._runner(name)
+            if runner.progress.sealed:
+                LOG.warning(
+                    "stream '%s' was sealed in this home by an earlier run: whatever comes now is late. "
+                    "To go on after a run, use run(seal=False), or `windrow run --no-seal`; for this home "
+                    "it is too late",
+                    name,
+                )
+            runner.listening_since = self._clock() if live else None
+            self.reading[name] = self.columns_in_use(name)
+            rows = self._relations.read_stream(name)
+            ours = [column for column in rows.columns if column.startswith("_windrow_")]
+            reader = Reader(
+                runner,
+                self._epochs,
+                rows.select(*self.reading[name], *ours),
+                f"{self._home.path}/streams/{name.lower()}",
+                lambda name=name: self._queries_of(name),  # type: ignore[misc]
+                self._tables,
+                self._report,
+            )
+            self.readers.append(reader)
+            reader.start(live=live, **trigger)
+
+    def _stop_readers(self) -> None:
+        for reader in self.readers:
+            reader.stop()
+        self.readers.clear()
+        self.reading.clear()
+
+    @contextmanager
+    def _holding_home(self) -> Iterator[None]:
+        """Hold the home; what another engine did to it since we last ran is read back first."""
+        with self._home.running():
+            self._quarantined.clear()
+            if self._home.catalog.last_epoch() != self._last_epoch:
+                self._runners.clear()
+                self._last_epoch = self._home.catalog.last_epoch()
+                for query in self._queries():
+                    query.state = None
+                    query.stored = self._home.catalog.query(query.stored.name) or query.stored
+            for query in self._queries():
+                self._epochs.catch_up(query)
+                if query.stored.quarantined is not None:
+                    LOG.warning(
+                        "query '%s' is quarantined since epoch %s and does not run: %s; drop it to begin anew",
+                        query.stored.name, query.stored.quarantined_epoch, query.stored.quarantined,
+                    )  # fmt: skip
+            try:
+                with self._compactor.working():
+                    yield
+            finally:
+                self._home.catalog.note_delivered(
+                    {
+                        query.stored.id: query.stored.delivered
+                        for query in self._queries()
+                        if query.stored.delivered is not None
+                    }
+                )
+
+    def _report(self, report: EpochReport) -> None:
+        self._last_epoch = report.epoch
+        self._quarantined |= report.quarantined
+        self._compactor.wake()
+        self._on_epoch(report)
+
+    def _raise_what_went_wrong(self) -> None:
+        """At the end of a bounded run, when everything that could be done has been."""
+        for name, why in self._quarantined.items():
+            others = [query.stored.name for query in self._queries() if query.stored.quarantined is None]
+            rest = f"; the others are answered ({', '.join(others[:5])}{', …'[: 3 * (len(others) > 5)]})"
+            raise QueryFailed(f"{name}: {why}\nit is quarantined{rest if others else ''}")
+        for query in self._queries():
+            if query.sink_error is not None:
+                kind = type(query.sink_error).__name__
+                raise WindrowError(
+                    f"the sink of query '{query.stored.name}' failed: {kind}: {query.sink_error}\nits "
+                    "answers are committed, and the next run gives it those that it has not had"
+                ) from query.sink_error
+
+    def _runner(self, name: str) -> StreamRunner:
+        if name not in self._runners:
+            stream = self._relations.stream(name)
+            self._runners[name] = StreamRunner(
+                self._home, stream, self._clock, self._relations.file_source(name)
+            )
+        return self._runners[name]
+
+    def _queries_of(self, name: str) -> list[RunningQuery]:
+        return [query for query in self._queries() if query.plan.stream.name == name]
+
+    def _tables(self) -> dict[str, DataFrame]:
+        used = {enrichment.table for query in self._queries() for enrichment in query.plan.enrichments}
+        return {name: self._relations.frame(name) for name in used}

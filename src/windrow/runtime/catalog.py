@@ -1,0 +1,325 @@
+"""The catalog: streams, tables, queries, how far each stream has been read, and which files exist.
+
+One SQLite database. Every change is a transaction; what an epoch did becomes visible by one of them
+(see `home.py`). Any number of processes may read while one engine runs.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import RLock
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.ipc
+
+from windrow.errors import HomeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+FORMAT = 2
+KEPT_EPOCHS = 1_000
+"""How many epochs the catalog remembers; only people look at them."""
+
+SCHEMA = """
+CREATE TABLE about (format INTEGER NOT NULL);
+CREATE TABLE relations (
+    name TEXT PRIMARY KEY COLLATE NOCASE, kind TEXT NOT NULL, definition TEXT NOT NULL);
+CREATE TABLE queries (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE, sql TEXT NOT NULL,
+    stream TEXT NOT NULL COLLATE NOCASE, schema BLOB NOT NULL, retain INTEGER,
+    dropped INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0,
+    sealed INTEGER NOT NULL DEFAULT 0, complete_after INTEGER,
+    quarantined TEXT, quarantined_epoch INTEGER, delivered INTEGER,
+    answers INTEGER NOT NULL DEFAULT 0, latest_end INTEGER,
+    entries INTEGER NOT NULL DEFAULT 0, state_bytes INTEGER NOT NULL DEFAULT 0);
+CREATE UNIQUE INDEX live_queries ON queries (name) WHERE NOT dropped;
+CREATE TABLE epochs (
+    epoch INTEGER NOT NULL, stream TEXT NOT NULL COLLATE NOCASE, batch INTEGER, watermark INTEGER,
+    clock REAL NOT NULL, seconds REAL NOT NULL, rows INTEGER NOT NULL, late INTEGER NOT NULL,
+    dead INTEGER NOT NULL, answers INTEGER NOT NULL, PRIMARY KEY (epoch, stream)) WITHOUT ROWID;
+CREATE TABLE progress (
+    stream TEXT PRIMARY KEY COLLATE NOCASE, batch INTEGER NOT NULL, latest INTEGER, watermark INTEGER,
+    sealed INTEGER NOT NULL, idle INTEGER NOT NULL, clock REAL NOT NULL,
+    rows INTEGER NOT NULL, late INTEGER NOT NULL, dead INTEGER NOT NULL);
+CREATE TABLE files (
+    path TEXT PRIMARY KEY, kind TEXT NOT NULL, owner TEXT NOT NULL COLLATE NOCASE, level INTEGER NOT NULL,
+    first_epoch INTEGER NOT NULL, last_epoch INTEGER NOT NULL, rows INTEGER NOT NULL,
+    bytes INTEGER, checksum INTEGER, earliest INTEGER, latest INTEGER);
+CREATE INDEX files_by_owner ON files (kind, owner, level, first_epoch);
+CREATE TABLE doomed (path TEXT PRIMARY KEY, clock REAL NOT NULL);
+"""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a stream has been read, and what became of its rows. Instants are microseconds."""
+
+    batch: int = -1
+    latest: int | None = None
+    """The latest event time seen."""
+    watermark: int | None = None
+    sealed: bool = False
+    idle: bool = False
+    clock: float = 0.0
+    """When its last batch came."""
+    rows: int = 0
+    late: int = 0
+    dead: int = 0
+
+
+@dataclass(frozen=True)
+class StoredQuery:
+    """A query as the catalog knows it."""
+
+    id: int
+    name: str
+    sql: str
+    stream: str
+    schema: pa.Schema = field(compare=False)
+    """The columns of its results; queries with equal ones share result files."""
+    retain: int | None = None
+    started: bool = False
+    """Whether an epoch has had it."""
+    sealed: bool = False
+    complete_after: int | None = None
+    """Windows that begin later than this hold all their rows: the stream ran before the query did."""
+    quarantined: str | None = None
+    """Why it no longer runs."""
+    quarantined_epoch: int | None = None
+    delivered: int | None = None
+    """Its sink has had the answers of the epochs up to this one; None: it never had a sink."""
+    answers: int = 0
+    latest_end: int | None = None
+    """The end of the latest window answered."""
+    entries: int = 0
+    state_bytes: int = 0
+
+    @property
+    def schema_id(self) -> str:
+        """A name for the result schema."""
+        return sha256(self.schema.to_string().encode()).hexdigest()[:16]
+
+    @property
+    def runs(self) -> bool:
+        """Whether epochs still have it."""
+        return not self.sealed and self.quarantined is None
+
+    @property
+    def retained_from(self) -> int | None:
+        """Answers for windows that end before this are gone."""
+        if self.retain is None or self.latest_end is None:
+            return None
+        return self.latest_end - self.retain
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file of the home. `owner`: a result schema, or a stream; `earliest` and `latest`: of its contents."""
+
+    path: str
+    kind: str
+    owner: str
+    first_epoch: int
+    last_epoch: int
+    rows: int
+    earliest: int | None = None
+    latest: int | None = None
+    level: int = 0
+    """How many times its rows have been compacted."""
+    bytes: int | None = None
+    checksum: int | None = None
+
+
+class Catalog:
+    """The database of a home, opened; made if it is not there."""
+
+    def __init__(self, path: Path) -> None:
+        self._one_at_a_time = RLock()  # streams run in threads of their own and share the connection
+        self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
+        self._database.execute("PRAGMA journal_mode = WAL")
+        self._database.execute("PRAGMA synchronous = FULL")
+
+    def close(self) -> None:
+        """Close the database."""
+        self._database.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, one thread at a time."""
+        with self._one_at_a_time:
+            self._database.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._database
+                self._database.execute("COMMIT")
+            except BaseException:
+                if self._database.in_transaction:
+                    self._database.execute("ROLLBACK")
+                raise
+
+    def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        """The rows of a SELECT."""
+        with self._one_at_a_time:
+            return self._database.execute(sql, values).fetchall()
+
+    def format(self) -> int | None:
+        """The format that it was made with; None if it is empty."""
+        if not self.rows("SELECT 1 FROM sqlite_master WHERE name = 'about'"):
+            return None
+        ((found,),) = self.rows("SELECT format FROM about")
+        return int(found)
+
+    # relations
+
+    def define(self, name: str, kind: str, definition: dict[str, Any]) -> None:
+        """Remember a relation, or its new definition."""
+        text = json.dumps(definition, sort_keys=True)
+        with self.transaction() as database:
+            database.execute("INSERT OR REPLACE INTO relations VALUES (?, ?, ?)", (name, kind, text))
+
+    def definition(self, name: str) -> tuple[str, str, dict[str, Any]] | None:
+        """Name, kind and definition of a relation; None for one that the home cannot know (a DataFrame)."""
+        for spelled, kind, text in self.rows(
+            "SELECT name, kind, definition FROM relations WHERE name = ?", name
+        ):
+            return spelled, kind, json.loads(text)
+        return None
+
+    def undefine(self, name: str) -> None:
+        """Take a definition back."""
+        with self.transaction() as database:
+            database.execute("DELETE FROM relations WHERE name = ?", (name,))
+
+    def streams(self) -> list[str]:
+        """The streams that have been declared or read."""
+        rows = self.rows(
+            "SELECT name FROM relations WHERE kind = 'stream' UNION SELECT stream FROM progress ORDER BY 1"
+        )
+        return list({name.lower(): name for (name,) in rows}.values())
+
+    # queries
+
+    def queries(self) -> list[StoredQuery]:
+        """The queries that have not been dropped, in the order in which they came."""
+        rows = self.rows(
+            "SELECT id, name, sql, stream, schema, retain, started, sealed, complete_after, quarantined, "
+            "quarantined_epoch, delivered, answers, latest_end, entries, state_bytes "
+            "FROM queries WHERE NOT dropped ORDER BY id"
+        )
+        return [
+            StoredQuery(
+                number, name, sql, stream, _schema(schema), retain, bool(started), bool(sealed), *rest
+            )
+            for number, name, sql, stream, schema, retain, started, sealed, *rest in rows
+        ]
+
+    def query(self, name: str) -> StoredQuery | None:
+        """A query by its name."""
+        return next((query for query in self.queries() if query.name.lower() == name.lower()), None)
+
+    def running_ids(self, stream: str) -> list[int]:
+        """The numbers of a stream's queries that still have a state."""
+        rows = self.rows(
+            "SELECT id FROM queries WHERE stream = ? AND NOT dropped AND NOT sealed AND quarantined IS NULL",
+            stream,
+        )
+        return [number for (number,) in rows]
+
+    def add_query(
+        self, name: str, sql: str, stream: str, schema: pa.Schema, retain: int | None = None
+    ) -> StoredQuery:
+        """Remember a query; the same text under the same name again is the same query."""
+        with self.transaction() as database:
+            known = self.query(name)
+            if known is None:
+                database.execute(
+                    "INSERT INTO queries (name, sql, stream, schema, retain) VALUES (?, ?, ?, ?, ?)",
+                    (name, sql, stream, schema.serialize().to_pybytes(), retain),
+                )
+            elif known.sql != sql or known.schema != schema:
+                raise HomeError(
+                    f"there is a query '{name}' already:\n  {known.sql}\nuse another name, or drop it first"
+                )
+            elif known.retain != retain:
+                database.execute("UPDATE queries SET retain = ? WHERE id = ?", (retain, known.id))
+        added = self.query(name)
+        assert added is not None
+        return added
+
+    def note_delivered(self, delivered: dict[int, int]) -> None:
+        """Remember up to which epoch sinks have had their answers."""
+        if delivered:
+            with self.transaction() as database:
+                self.set_delivered(database, delivered)
+
+    @staticmethod
+    def set_delivered(database: sqlite3.Connection, delivered: dict[int, int]) -> None:
+        """The same, as part of a transaction."""
+        database.executemany(
+            "UPDATE queries SET delivered = ? WHERE id = ?",
+            [(epoch, query) for query, epoch in delivered.items()],
+        )
+
+    # streams and epochs
+
+    def progress(self, stream: str) -> Progress:
+        """How far a stream has been read."""
+        rows = self.rows(
+            "SELECT batch, latest, watermark, sealed, idle, clock, rows, late, dead "
+            "FROM progress WHERE stream = ?",
+            stream,
+        )
+        for batch, latest, watermark, sealed, idle, *rest in rows:
+            return Progress(batch, latest, watermark, bool(sealed), bool(idle), *rest)
+        return Progress()
+
+    def last_epoch(self) -> int:
+        """The number of the last committed epoch; -1 before the first."""
+        ((epoch,),) = self.rows("SELECT coalesce(max(epoch), -1) FROM epochs")
+        return int(epoch)
+
+    # files
+
+    def files(self, kind: str, owner: str | None = None) -> list[DataFile]:
+        """The files of a kind (and owner), oldest first."""
+        rows = self.rows(
+            "SELECT path, kind, owner, first_epoch, last_epoch, rows, earliest, latest, level, bytes, "
+            "checksum FROM files WHERE kind = ? AND owner = coalesce(?, owner) ORDER BY first_epoch, path",
+            kind, owner,
+        )  # fmt: skip
+        return [DataFile(*row) for row in rows]
+
+    @staticmethod
+    def list_files(database: sqlite3.Connection, files: Iterable[DataFile]) -> None:
+        """Let files exist, as part of a transaction."""
+        database.executemany(
+            "INSERT INTO files (path, kind, owner, first_epoch, last_epoch, rows, earliest, latest, level, "
+            "bytes, checksum) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            [
+                (f.path, f.kind, f.owner, f.first_epoch, f.last_epoch, f.rows, f.earliest, f.latest, f.level,
+                 f.bytes, f.checksum)
+                for f in files
+            ],
+        )  # fmt: skip
+
+    @staticmethod
+    def forget_files(
+        database: sqlite3.Connection, paths: Iterable[str], doomed_at: float | None = None
+    ) -> None:
+        """Let files exist no longer. Doomed ones stay on disk for those who are reading them."""
+        paths = list(paths)
+        database.executemany("DELETE FROM files WHERE path = ?", [(path,) for path in paths])
+        if doomed_at is not None:
+            database.executemany(
+                "INSERT OR REPLACE INTO doomed VALUES (?, ?)", [(path, doomed_at) for path in paths]
+            )
+
+
+def _schema(stored: bytes) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(stored))

@@ -1,0 +1,229 @@
+"""Housekeeping: many small files become few larger ones, and what has outlived its RETAIN goes.
+
+Files have levels: an epoch writes level 0, and sixteen of one level become one of the next, so that n
+epochs leave about 16 × log₁₆ n files and a row is rewritten log₁₆ n times. Nothing that can be asked
+for changes. It runs in a thread of its own, beside the epochs; a crash leaves either the old files or
+the new one.
+"""
+
+from __future__ import annotations
+
+import logging
+import sqlite3
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Event, Thread
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from windrow.errors import HomeError
+from windrow.runtime.durable import check, reading, remove
+from windrow.runtime.faults import reach
+from windrow.runtime.refused_tables import DEFAULT_RETAIN
+from windrow.runtime.results import END, QUERY, results_writer
+from windrow.runtime.slice_log import SliceLog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from windrow.runtime.catalog import DataFile, StoredQuery
+    from windrow.runtime.home import Home
+
+LOG = logging.getLogger("windrow")
+
+FAN = 16
+FULL = 128 << 20
+"""Files of this many bytes stay as they are."""
+SORTED_BYTES = 64 << 20
+"""Up to this size on disk the rows of a merge are sorted in memory; beyond, they are copied in order."""
+GROUP_ROWS = 1 << 17
+
+
+class Compactor:
+    """Keeps a home small while an engine runs on it."""
+
+    def __init__(self, home: Home, clock: Callable[[], float]) -> None:
+        self._home = home
+        self._clock = clock
+        self._due = Event()
+        self._stopping = False
+
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Work in the background."""
+        self._stopping = False
+        self._due.set()
+        thread = Thread(target=self._work, name="windrow compaction", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._stopping = True
+            self._due.set()
+            thread.join()
+
+    def wake(self) -> None:
+        """There may be something to do."""
+        self._due.set()
+
+    def _work(self) -> None:
+        while not self._stopping:
+            self._due.wait()
+            self._due.clear()
+            try:
+                self.compact()
+            except (OSError, sqlite3.Error, HomeError, pa.ArrowException) as error:
+                LOG.error("compaction of %s failed, and is tried again later: %s", self._home.path, error)
+
+    def compact(self) -> int:
+        """Do all that is due; how many files were merged."""
+        merged = 0
+        self._expire()
+        while not self._stopping and (run := self._next_run()):
+            self._merge(run)
+            merged += len(run)
+        self._home.remove_doomed(self._clock())
+        reach("compacted files removed")
+        return merged
+
+    def _next_run(self) -> list[DataFile]:
+        """Files of one level, next to each other, that are due to become one; empty if none are."""
+        groups = self._home.catalog.rows(
+            "SELECT kind, owner, level FROM files WHERE bytes < ? GROUP BY 1, 2, 3 HAVING count(*) >= ? "
+            "ORDER BY level",
+            FULL, FAN,
+        )  # fmt: skip
+        for kind, owner, level in groups:
+            files = [
+                file
+                for file in self._home.catalog.files(kind, owner)
+                if file.level == level and (file.bytes or 0) < FULL
+            ][:FAN]
+            if len(files) == FAN and not self._spans_too_much(files):
+                return files
+        return []
+
+    def _spans_too_much(self, files: list[DataFile]) -> bool:
+        """Whether rows that are soon to go would wait for others that are not."""
+        if any(file.earliest is None or file.latest is None for file in files):
+            return False
+        retain = self._retain(files[0])
+        span = max(file.latest or 0 for file in files) - min(file.earliest or 0 for file in files)
+        return retain is not None and span > retain
+
+    def _retain(self, file: DataFile) -> int | None:
+        if file.kind == "results":
+            kept = [query.retain for query in self._owners(file)]
+            return None if None in kept else max((retain or 0 for retain in kept), default=0)
+        if file.kind == "slices":
+            return None
+        found = self._home.catalog.definition(file.owner)
+        return (None if found is None else found[2].get("retain")) or DEFAULT_RETAIN
+
+    def _owners(self, file: DataFile) -> list[StoredQuery]:
+        return [query for query in self._home.catalog.queries() if query.schema_id == file.owner]
+
+    def _expire(self) -> None:
+        """Let files go in which nothing can be asked for any more."""
+        now = self._clock()
+        for kind in ("late", "dead"):
+            old = [
+                file
+                for file in self._home.catalog.files(kind)
+                if (file.latest or 0) < int(now * 1e6) - (self._retain(file) or 0)
+            ]
+            if old:
+                self._home.replace_files(old, [], now)
+        for schema in {query.schema_id for query in self._home.catalog.queries() if query.retain is not None}:
+            files = self._home.catalog.files("results", schema)
+            bounds = [query.retained_from for query in self._owners(files[0])] if files else []
+            if bounds and None not in bounds:
+                earliest = min(bound for bound in bounds if bound is not None)
+                old = [file for file in files if file.latest is not None and file.latest <= earliest]
+                if old:
+                    self._home.replace_files(old, [], now)
+
+    def _merge(self, files: list[DataFile]) -> None:
+        first = files[0]
+        suffix = "slices" if first.kind == "slices" else "parquet"
+        path = self._home.new_path(f"{first.kind}/{first.owner.lower()}", first.first_epoch, suffix)
+        try:
+            if first.kind == "slices":
+                alive = set(self._home.catalog.running_ids(first.owner))
+                merged = SliceLog(self._home, first.owner).merge(files, path, alive)
+            else:
+                merged = self._merge_rows(files, path)
+        except BaseException:
+            remove(path)
+            raise
+        reach("compaction written")
+        self._home.replace_files(files, [replace(merged, level=first.level + 1)], self._clock())
+        reach("compaction committed")
+
+    def _merge_rows(self, files: list[DataFile], path: Path) -> DataFile:
+        paths = [self._home.path / file.path for file in files]
+        for file, found in zip(files, paths, strict=True):
+            check(found, file.bytes, file.checksum)
+        kept = self._kept_rows(files[0])
+        rows = 0
+        if sum(file.bytes or 0 for file in files) <= SORTED_BYTES:
+            table = pa.concat_tables([kept(_read(found)) for found in paths], promote_options="default")
+            if files[0].kind == "results":
+                table = table.sort_by([(QUERY, "ascending"), (END, "ascending")])
+            with results_writer(path, table.schema) as writer:
+                writer.write_table(table, row_group_size=GROUP_ROWS)
+            rows = len(table)
+        else:
+            schema = pa.unify_schemas([_open(found).schema_arrow for found in paths])
+            with results_writer(path, schema) as writer:
+                for found in paths:
+                    with reading(found):
+                        for batch in _open(found).iter_batches(GROUP_ROWS):
+                            table = kept(_widened(pa.Table.from_batches([batch]), schema))
+                            writer.write_table(table)
+                            rows += len(table)
+        return replace(
+            files[0],
+            path=self._home.name_of(path),
+            last_epoch=files[-1].last_epoch,
+            rows=rows,
+            earliest=min((f.earliest for f in files if f.earliest is not None), default=None),
+            latest=max((f.latest for f in files if f.latest is not None), default=None),
+        )
+
+    def _kept_rows(self, file: DataFile) -> Callable[[pa.Table], pa.Table]:
+        """Leaves out the answers of dropped queries and those past their RETAIN."""
+        if file.kind != "results":
+            return lambda table: table
+        owners = self._owners(file)
+
+        def kept(table: pa.Table) -> pa.Table:
+            table = table.filter(pc.is_in(table[QUERY], pa.array([q.id for q in owners], pa.int32())))
+            for query in owners:
+                if query.retained_from is not None:
+                    old = pc.less_equal(table[END].cast(pa.int64()), query.retained_from)
+                    table = table.filter(pc.invert(pc.and_(old, pc.equal(table[QUERY], query.id))))
+            return table
+
+        return kept
+
+
+def _open(path: Path) -> pq.ParquetFile:
+    # Spark writes old-style timestamps, which Arrow would read as nanoseconds, too short for our calendar.
+    return pq.ParquetFile(path, coerce_int96_timestamp_unit="us")
+
+
+def _read(path: Path) -> pa.Table:
+    with reading(path), _open(path) as file:
+        return file.read()
+
+
+def _widened(table: pa.Table, schema: pa.Schema) -> pa.Table:
+    for field in schema:
+        if field.name not in table.schema.names:
+            table = table.append_column(field, pa.nulls(len(table), field.type))
+    return table.select(schema.names).cast(schema)

@@ -1,0 +1,92 @@
+"""Homes of earlier formats, brought to the present one when they are opened."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.feather
+
+from windrow.runtime.catalog import FORMAT, SCHEMA, Catalog, DataFile
+from windrow.runtime.durable import reading, remove
+from windrow.runtime.slice_log import State, write_file
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from windrow.runtime.home import Home
+
+
+def migrate(home: Home, found: int) -> None:
+    """Bring a home from an earlier format to the present one, whole or not at all."""
+    assert found == 1, "there has been one earlier format"
+    _from_1(home)
+
+
+def _from_1(home: Home) -> None:
+    """Format 1 had a file of closed and one of open slices for each query, and no epochs in results."""
+    old = home.catalog.rows("SELECT path, kind, owner, epoch, rows FROM files ORDER BY epoch, path")
+    streams = dict(home.catalog.rows("SELECT id, stream FROM queries WHERE NOT dropped"))
+    states: dict[str, list[State]] = {}
+    for query, stream in streams.items():
+        tables = {
+            kind: [_table(home.path / path) for path, k, owner, *_ in old if (k, owner) == (kind, str(query))]
+            for kind in ("closed", "open")
+        }
+        closed = pa.concat_tables(tables["closed"]) if tables["closed"] else None
+        states.setdefault(stream, []).append(
+            State(query, closed, tables["open"][0] if tables["open"] else None)
+        )
+    last_epoch = home.catalog.last_epoch()
+    files = [
+        DataFile(path, kind, owner, epoch, epoch, rows)
+        for path, kind, owner, epoch, rows in old
+        if kind == "results"
+    ]
+    for stream, kept in states.items():
+        path = home.new_path(f"slices/{stream.lower()}", max(last_epoch, 0), "slices")
+        rows = sum(segment.rows for segment in write_file(path, kept))
+        files.append(DataFile(home.name_of(path), "slices", stream, last_epoch, last_epoch, rows))
+    files = home.forced(files)
+    with home.catalog.transaction() as database:
+        for table in ("queries", "epochs", "progress"):
+            database.execute(f"ALTER TABLE {table} RENAME TO old_{table}")
+        database.execute("DROP INDEX live_queries")
+        database.execute("DROP TABLE files")
+        for statement in SCHEMA.split(";\n"):
+            if statement.strip() and not statement.strip().startswith(
+                ("CREATE TABLE about", "CREATE TABLE relations")
+            ):
+                database.execute(statement)
+        database.execute(
+            "INSERT INTO queries (id, name, sql, stream, schema, dropped, started, sealed, complete_after) "
+            "SELECT id, name, sql, stream, schema, dropped, started, sealed, complete_after FROM old_queries"
+        )
+        database.execute(
+            "INSERT INTO epochs SELECT epoch, stream, batch, watermark, clock, 0, rows, late, dead, 0 "
+            "FROM old_epochs ORDER BY epoch DESC LIMIT 1000"
+        )
+        for name, batch, watermark, sealed, *counts in database.execute(
+            "SELECT stream, batch, watermark, sealed, rows, late, dead FROM old_progress"
+        ).fetchall():
+            database.execute(
+                "INSERT INTO progress VALUES (?, ?, ?, ?, ?, 0, (SELECT max(clock) FROM epochs), ?, ?, ?)",
+                (name, batch, _latest(home, name, watermark), watermark, sealed, *counts),
+            )
+        Catalog.list_files(database, files)
+        for table in ("queries", "epochs", "progress"):
+            database.execute(f"DROP TABLE old_{table}")
+        database.execute("UPDATE about SET format = ?", (FORMAT,))
+    for path, kind, *_ in old:
+        if kind != "results":
+            remove(home.path / path)
+
+
+def _latest(home: Home, stream: str, watermark: int | None) -> int | None:
+    found = home.catalog.definition(stream)
+    return watermark if watermark is None or found is None else watermark + found[2]["delay"]
+
+
+def _table(path: Path) -> pa.Table:
+    with reading(path):
+        return pyarrow.feather.read_table(path, memory_map=False)

@@ -1,0 +1,146 @@
+"""One stream's Spark StreamingQuery: hands out batches, which are staged and committed as epochs."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from pyspark.errors import PySparkException
+
+from windrow.errors import SourceError, WindrowError
+from windrow.runtime.analysis import reason
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.runtime.epoch import EpochReport, Epochs
+    from windrow.runtime.stage import RunningQuery, StreamRunner
+
+# Spark keeps a hundred batches of its own logs, and replaced source logs for ten minutes; Windrow never
+# goes back further than one batch.
+SETTINGS = {
+    "spark.sql.streaming.minBatchesToRetain": "10",
+    "spark.sql.streaming.fileSource.log.cleanupDelay": "30s",
+}
+
+
+class Reader:
+    """Reads one stream, until the end of what is there or until it is stopped."""
+
+    def __init__(
+        self,
+        runner: StreamRunner,
+        epochs: Epochs,
+        rows: DataFrame,
+        checkpoint: str,
+        queries: Callable[[], list[RunningQuery]],
+        tables: Callable[[], Mapping[str, DataFrame]],
+        report: Callable[[EpochReport], None],
+    ) -> None:
+        self.runner = runner
+        self.failure: Exception | None = None
+        self._epochs = epochs
+        self._rows = rows
+        self._checkpoint = checkpoint
+        self._queries = queries
+        self._tables = tables
+        self._report = report
+        self._query: Any = None
+
+    def start(self, *, live: bool, **trigger: Any) -> None:
+        """Start reading; `trigger` as Spark's."""
+
+        def process(batch: DataFrame, batch_id: int) -> None:
+            try:
+                queries, tables = self._queries(), self._tables()
+                with self.runner.staged(batch, batch_id, queries, tables, live=live) as part:
+                    if part is not None:
+                        for report in self._epochs.run(part):
+                            self._report(report)
+                check_dead(self.runner)
+            except Exception as error:
+                self.failure = error  # Spark would hand it on as text
+                raise
+
+        check_dead(self.runner)
+        writer = self._rows.writeStream.foreachBatch(process).trigger(**trigger)
+        writer = writer.queryName(f"windrow {self.runner.stream.name} in {self._checkpoint}")
+        with _settings(self._rows.sparkSession):
+            self._query = writer.option("checkpointLocation", f"file://{self._checkpoint}").start()
+
+    @property
+    def active(self) -> bool:
+        """Whether it is still reading."""
+        return bool(self._query.isActive)
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether Spark has looked and found nothing."""
+        return bool(self._query.status["message"].startswith("Waiting for"))
+
+    @property
+    def outstanding_files(self) -> int | None:
+        """How many files wait, as of the last batch; None where the source does not count files."""
+        last = self._query.lastProgress
+        sources = [] if last is None else last["sources"]
+        found = [source["metrics"].get("numFilesOutstanding") for source in sources if source.get("metrics")]
+        return int(found[0]) if found and found[0] is not None else None
+
+    def process_available(self) -> None:
+        """Wait until all rows that are there now have been processed."""
+        with self._our_errors():
+            self._query.processAllAvailable()
+
+    def wait(self, seconds: float | None = None) -> None:
+        """Wait until it ends, or for some time; raises what stopped it."""
+        with self._our_errors():
+            if seconds is None:
+                self._query.awaitTermination()
+            else:
+                self._query.awaitTermination(seconds)
+
+    def stop(self) -> None:
+        """Stop; a batch that is under way is given up, whole."""
+        if self._query is not None:
+            self._query.stop()
+
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        """An error of ours that stopped the stream is raised as itself, not as Spark's report of it."""
+        try:
+            yield
+        except PySparkException as error:
+            ours = self.failure
+            if isinstance(ours, WindrowError):
+                raise ours from error
+            detail = f"{type(ours).__name__}: {ours}" if ours is not None else reason(error)
+            stream = self.runner.stream.name
+            raise WindrowError(f"stream '{stream}' stopped: {detail}") from (ours or error)
+
+
+def check_dead(runner: StreamRunner) -> None:
+    """Stop loudly when a stream has more dead letters than its declaration allows."""
+    bound, dead, name = runner.stream.max_dead, runner.progress.dead, runner.stream.name
+    if bound is not None and dead > bound:
+        raise SourceError(
+            f"stream '{name}' has {dead:,} dead letters, more than its MAX DEAD of {bound:,}; "
+            f"eng.dead('{name}') has them. Repair the source, or declare the stream with a larger MAX DEAD"
+        )
+
+
+@contextmanager
+def _settings(spark: SparkSession) -> Iterator[None]:
+    """Settings that a streaming query takes along when it starts; the session is left as it was."""
+    before = {name: spark.conf.get(name, None) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, found in before.items():
+            if found is None:
+                spark.conf.unset(name)
+            else:
+                spark.conf.set(name, found)

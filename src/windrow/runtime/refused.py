@@ -1,0 +1,252 @@
+"""The rows of a batch that enter no window: which they are, and why, in words that a user can act on.
+
+A row is dead when it could not be read or has no usable event time, and late when it is not dead and
+came after the watermark. Both are found by a pass of their own, which runs only when the tally has
+counted some; reasons are computed for dead rows alone.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from functools import reduce
+from typing import TYPE_CHECKING, cast
+
+import pyarrow as pa
+import pyarrow.types as pat
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, VariantType
+
+from windrow.cql.durations import DAY, format_duration
+from windrow.logical import quoted
+from windrow.operators.window_aggregate import END_OF_TIME
+from windrow.optimizer.passes import FILE, INSTANT, POSITION, RAW, YEAR_1, YEAR_10000, instants_sql
+from windrow.runtime.analysis import select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pyspark.sql import DataFrame
+
+    from windrow.logical import Stream
+    from windrow.optimizer import Bounds
+    from windrow.runtime.sources import FileSource
+
+OURS = frozenset({"_late_by", "_file", "_position", "_epoch"})
+END = "WindrowEndOfLine"
+"""Put behind a line, as one more value: where it is found tells how many values came before it."""
+MORE = 100
+"""Superfluous values are counted up to here."""
+SHOWN = 60
+"""Characters of a value in a reason."""
+ABOUT_FILES = frozenset(
+    {"mode", "columnnameofcorruptrecord", "header", "enforceschema", "inferschema", "encoding", "charset"}
+    | {"multiline", "linesep", "maxcolumns", "samplingratio", "singlevariantcolumn"}
+)
+"""Options that say how to find lines and what to do with bad ones, not how to read one."""
+
+
+def late_rows(stream: Stream, batch: DataFrame, bounds: Bounds) -> DataFrame:
+    """The late rows: the batch's own columns, `_late_by`, `_file`, `_position`.
+
+    A column of the user's that is called like one of ours gets an underscore at its end. After the seal
+    everything is late, and `_late_by` is NULL.
+    """
+    columns = [f"{quoted(name)} AS {quoted(_apart(name))}" for name in _own_columns(batch)]
+    late_by = "CAST(NULL AS INTERVAL DAY TO SECOND)"
+    if bounds.watermark is not None and bounds.watermark < END_OF_TIME:
+        # Not the difference of two timestamps: that counts local hours, and days differ in length.
+        late_by = f"({bounds.watermark}L - {INSTANT}) * INTERVAL '0.000001' SECOND"
+    sql = (
+        f"SELECT {', '.join([*columns, f'{late_by} AS _late_by', *_origin(batch)])} "
+        f"FROM ({instants_sql(stream)}) WHERE NOT {bounds.dead(stream)} AND NOT ({bounds.good(stream)})"
+    )
+    return _readable(select(batch.sparkSession, sql, {stream.name: batch}))
+
+
+def dead_rows(stream: Stream, batch: DataFrame, bounds: Bounds, source: FileSource | None) -> DataFrame:
+    """The dead rows: `_reason`, `_raw`, `_file`, `_position`.
+
+    `_raw` is the line if it could not be read, else the columns in use, as JSON.
+    """
+    columns = ", ".join(map(quoted, _own_columns(batch)))
+    row = f"to_json(struct({columns}), map('ignoreNullFields', 'false'))"
+    line = RAW if RAW in batch.columns else "CAST(NULL AS STRING)"
+    items = [f"{line} AS line", f"{row} AS row", f"{_time_reason(stream, bounds)} AS untimely"]
+    sql = (
+        f"SELECT {', '.join([*items, *_origin(batch)])} "
+        f"FROM ({instants_sql(stream)}) WHERE {bounds.dead(stream)}"
+    )
+    dead = select(batch.sparkSession, sql, {stream.name: batch})
+    if source is not None and RAW in batch.columns:
+        reason = F.when(F.col("line").isNotNull(), _why_unreadable(F.col("line"), stream, source))
+        dead = dead.withColumn("untimely", reason.otherwise(F.col("untimely")))
+    raw = F.coalesce("line", "row").alias("_raw")
+    return _readable(dead.select(F.col("untimely").alias("_reason"), raw, "_file", "_position"))
+
+
+def _time_reason(stream: Stream, bounds: Bounds) -> str:
+    """What is wrong with an event time, as SQL for a sentence."""
+    name = quoted(stream.timestamp)
+    said = _literal(stream.timestamp)
+    day = f"CAST(floor({INSTANT} / CAST({DAY} AS DECIMAL(20))) AS INT)"
+    year = f"{said}, ' is in the year ', year(date_from_unix_date({day}))"
+    years = ": event time must be in the years 1 to 9999"
+    cases = [
+        f"WHEN {INSTANT} IS NULL THEN concat({said}, ' is NULL: a row without event time')",
+        f"WHEN {INSTANT} < {YEAR_1}L THEN concat({year}, '{years}')",
+        f"WHEN {INSTANT} >= {YEAR_10000}L THEN concat({year}, '{years}; milliseconds taken for seconds?')",
+    ]
+    if bounds.ahead is not None:
+        skew = DAY if stream.skew is None else stream.skew
+        words = f"by more than the SKEW of {format_duration(skew)}"
+        clock = _clock_sql(stream, bounds.ahead - skew)
+        cases.append(f"ELSE concat({said}, ' ', {name}, ' is ahead of the clock (', {clock}, ') {words}')")
+    return f"CASE {' '.join(cases)} END"
+
+
+def _clock_sql(stream: Stream, clock: int) -> str:
+    """The clock as the event time is written: in the session's zone, or in none."""
+    seconds = clock // 1_000_000
+    if pat.is_timestamp(stream.time_type) and stream.time_type.tz is None:
+        return f"'{datetime(1970, 1, 1) + timedelta(seconds=seconds)}'"
+    return f"timestamp_seconds({seconds}L)"
+
+
+def _own_columns(batch: DataFrame) -> list[str]:
+    return [name for name in batch.columns if not name.startswith("_windrow_")]
+
+
+def _apart(name: str) -> str:
+    while name.lower() in OURS:
+        name += "_"
+    return name
+
+
+def _origin(batch: DataFrame) -> list[str]:
+    """Where a row comes from, as far as it is known."""
+    if FILE in batch.columns:
+        file = FILE
+    elif batch.is_cached:
+        file = "''"  # what Spark says here is the file that it looked at last
+    else:
+        file = "input_file_name()"
+    position = POSITION if POSITION in batch.columns else "CAST(NULL AS BIGINT)"
+    return [f"{file} AS _file", f"{position} AS _position"]
+
+
+def _readable(rows: DataFrame) -> DataFrame:
+    """Spark's address of a file as people write it: without %20, and without file:// if it is local."""
+    # A plus in an address is a plus; url_decode would make it a space.
+    decoded = "coalesce(try_url_decode(replace(_file, '+', '%2B')), _file)"
+    return rows.withColumn("_file", F.expr(f"nullif(regexp_replace({decoded}, '^file:/+', '/'), '')"))
+
+
+def _literal(text: str) -> str:
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _why_unreadable(line: Column, stream: Stream, source: FileSource) -> Column:
+    """A sentence about a line that could not be read.
+
+    Spark says only that a line is bad. So it is parsed twice more, with the declared types and with every
+    value as it is written; a value that is there in the second and missing in the first is a culprit.
+    """
+    schema = from_arrow_schema(pa.schema(list(stream.columns.items())), prefer_timestamp_ntz=True)
+    if source.columns is not None:
+        schema = cast("StructType", StructType.fromDDL(source.columns))
+    options = {name: value for name, value in source.options.items() if name.lower() not in ABOUT_FILES}
+    if source.format == "csv":
+        return _csv(line, schema, options)
+    return _json(line, schema, options)
+
+
+def _csv(line: Column, schema: StructType, options: dict[str, str]) -> Column:
+    count = len(schema)
+    # Columns by number: CSV has no names in its lines, and those declared may hold anything.
+    declared = ", ".join(f"c{i} {field.dataType.simpleString()}" for i, field in enumerate(schema))
+    read = F.from_csv(line, declared, options)
+    as_text = ", ".join(f"c{i} STRING" for i in range(count + MORE))
+    text = F.from_csv(F.concat(line, F.lit(_separator(options) + END)), as_text, options)
+    values = F.array(*(text[f"c{i}"] for i in range(count + MORE)))
+    found = F.array_position(values, END) - 1
+    columns = "1 column is" if count == 1 else f"{count} columns are"
+    number = F.when(found == 1, F.lit("1 value")).otherwise(F.concat(found.cast("string"), F.lit(" values")))
+    names = [F.lower(text[f"c{i}"]) == field.name.lower() for i, field in enumerate(schema)]
+    is_header = reduce(Column.__and__, (F.coalesce(same, F.lit(False)) for same in names))
+    culprits = (
+        _culprit(field, read[f"c{i}"], text[f"c{i}"], _in_quotes(text[f"c{i}"]))
+        for i, field in enumerate(schema)
+    )
+    return (
+        F.when(
+            F.exists(values, lambda value: value.endswith(END) & (value != END)),
+            F.lit("a quote is opened and not closed"),
+        )
+        .when(found < 0, F.lit(f"more than {count + MORE - 1} values where {columns} declared"))
+        .when(found != count, F.concat(number, F.lit(f" where {columns} declared")))
+        .when(is_header, F.lit("the names of the columns, not values: OPTIONS (header 'true') skips them"))
+        .otherwise(_all(culprits, F.lit("not a line of the declared columns")))
+    )
+
+
+def _json(line: Column, schema: StructType, options: dict[str, str]) -> Column:
+    options = options | {"columnNameOfCorruptRecord": RAW}
+    broken = StructField(RAW, StringType())
+    read = F.from_json(line, StructType([*schema, broken]), options)
+    text = F.from_json(
+        line, StructType([*(StructField(f.name, StringType()) for f in schema), broken]), options
+    )
+    # Text has lost whether a value was written as a string; a variant has not.
+    kind = F.from_json(line, StructType([StructField(f.name, VariantType()) for f in schema]), options)
+    culprits = []
+    for field in schema:
+        value = text.getField(field.name)
+        is_bare = ~F.to_json(kind.getField(field.name)).startswith('"')
+        shown = F.when(is_bare, _short(value)).otherwise(_in_quotes(value))
+        culprits.append(_culprit(field, read.getField(field.name), value, shown))
+    nested = [f.name for f in schema if isinstance(f.dataType, ArrayType | MapType | StructType)]
+    inside = F.concat_ws(", ", *(F.when(text.getField(n).isNotNull(), F.lit(n)) for n in nested))
+    within = F.concat(F.lit("a value inside "), inside, F.lit(" is not of its declared type"))
+    otherwise = F.when(inside != "", within).otherwise(F.lit("a value is not of its declared type"))
+    return (
+        F.when(
+            F.ltrim(line).startswith("["),
+            F.lit("a JSON array, and not each of its elements is an object of the declared columns"),
+        )
+        .when(text.isNull() | text.getField(RAW).isNotNull(), F.lit("not a JSON object"))
+        .otherwise(_all(culprits, otherwise))
+    )
+
+
+def _culprit(field: StructField, read: Column, text: Column, shown: Column) -> Column:
+    """What to say of a value that was lost, else NULL."""
+    nested = isinstance(field.dataType, ArrayType | MapType | StructType)
+    of_type = field.dataType.simpleString()
+    said = F.concat(
+        F.lit(f"{field.name} is "), shown, F.lit(f", not {of_type if nested else of_type.upper()}")
+    )
+    return F.when(read.isNull() & text.isNotNull(), said)
+
+
+def _all(culprits: Iterable[Column], otherwise: Column) -> Column:
+    said = F.concat_ws("; ", *culprits)
+    return F.when(said != "", said).otherwise(otherwise)
+
+
+def _in_quotes(value: Column) -> Column:
+    return F.concat(F.lit("'"), _short(value), F.lit("'"))
+
+
+def _short(value: Column) -> Column:
+    cut = F.concat(F.substring(value, 1, SHOWN), F.lit("…"))
+    return F.when(F.length(value) > SHOWN, cut).otherwise(value)
+
+
+def _separator(options: dict[str, str]) -> str:
+    """What stands between values; Spark knows it by two names, and a tab also as backslash and t."""
+    given = {name.lower(): value for name, value in options.items()}
+    separator = given.get("sep", given.get("delimiter", ","))
+    return separator.encode().decode("unicode_escape") if separator.startswith("\\") else separator

@@ -1,0 +1,92 @@
+"""The tables of a stream's late rows and of its dead letters: written with the epoch, kept for a while.
+
+Spark writes them, so that a batch that is late as a whole needs no memory here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from windrow.runtime.catalog import DataFile
+from windrow.runtime.durable import check
+from windrow.runtime.refused import dead_rows, late_rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.logical import Stream
+    from windrow.optimizer import Bounds
+    from windrow.runtime.collect import Tally
+    from windrow.runtime.home import Home
+    from windrow.runtime.sources import FileSource
+
+ORIGIN = pa.schema([("_file", pa.string()), ("_position", pa.int64()), ("_epoch", pa.int64())])
+DEFAULT_RETAIN = 30 * 86_400_000_000
+"""Thirty days, by the clock."""
+
+
+def write_refused(
+    home: Home,
+    stream: Stream,
+    batch: DataFrame,
+    bounds: Bounds,
+    source: FileSource | None,
+    tally: Tally,
+    epoch: int,
+    clock: float,
+) -> list[DataFile]:
+    """Write the late and the dead rows of a batch, if it has any."""
+    files = []
+    for kind, count, rows in (
+        ("late", tally.late, lambda: late_rows(stream, batch, bounds)),
+        ("dead", tally.dead, lambda: dead_rows(stream, batch, bounds, source)),
+    ):
+        if count:
+            path = home.new_path(f"{kind}/{stream.name.lower()}", epoch, "parquet")
+            _write(rows().withColumn("_epoch", F.lit(epoch).cast("bigint")), path)
+            at = int(clock * 1e6)
+            files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count, at, at))
+    return files
+
+
+def _write(frame: DataFrame, path: Path) -> None:
+    """One Parquet file with the rows of a frame."""
+    folder = path.with_suffix("")
+    frame.repartition(1).write.parquet(f"file://{folder}")
+    (written,) = folder.glob("part-*.parquet")
+    written.rename(path)
+    shutil.rmtree(folder)
+
+
+def read_late(spark: SparkSession, home: Home, stream: str, columns: pa.Schema | None) -> DataFrame:
+    """The late rows of a stream: its columns as far as they were in use, how late, and where from."""
+    files = home.catalog.files("late", stream)
+    if columns is None:  # a stream that this engine has not been told of: what the files say
+        schemas = [pq.read_schema(home.path / file.path) for file in files[-1:]]
+        columns = schemas[0] if schemas else pa.schema([])
+        columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, "_late_by")])
+    fields = [*columns, pa.field("_late_by", pa.duration("us")), *ORIGIN]
+    return _read(spark, home, files, pa.schema(fields))
+
+
+def read_dead(spark: SparkSession, home: Home, stream: str) -> DataFrame:
+    """The dead letters of a stream: why, the text, and where from."""
+    fields = [pa.field("_reason", pa.string()), pa.field("_raw", pa.string()), *ORIGIN]
+    return _read(spark, home, home.catalog.files("dead", stream), pa.schema(fields))
+
+
+def _read(spark: SparkSession, home: Home, files: list[DataFile], schema: pa.Schema) -> DataFrame:
+    for file in files:
+        check(home.path / file.path, file.bytes, None)
+    spark_schema = from_arrow_schema(schema)
+    if not files:
+        return spark.createDataFrame([], spark_schema)
+    return spark.read.schema(spark_schema).parquet(*(f"file://{home.path / file.path}" for file in files))

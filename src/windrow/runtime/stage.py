@@ -1,0 +1,261 @@
+"""Staging: what Spark makes of a batch, before an epoch takes it in.
+
+1. The shared passes run: partials as Arrow, and a tally of the rows. A pass that fails is run again
+   query by query, so that only the culprits are left out.
+2. The watermark moves to the latest event time minus the stream's delay.
+3. The rows that were refused wait to be written with the epoch that commits the batch.
+
+A staged batch is durable without a copy: Spark wrote its offsets down before it handed the batch out,
+and hands it out again, with the same rows, until the epoch that took it in has been committed.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from windrow.errors import QueryFailed, SourceError
+from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
+from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
+from windrow.optimizer.passes import FILE
+from windrow.runtime.analysis import SPARK_ERRORS, reason
+from windrow.runtime.catalog import Progress
+from windrow.runtime.collect import Tally, collect, tally_batch
+from windrow.runtime.faults import reach
+from windrow.runtime.refused_tables import write_refused
+from windrow.runtime.slice_log import SliceLog
+from windrow.runtime.watermark import after_rows, after_silence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+
+    from windrow.logical import AggregateQuery, Stream
+    from windrow.runtime.catalog import DataFile, StoredQuery
+    from windrow.runtime.home import Home
+    from windrow.runtime.sources import FileSource
+
+ONE_DAY = 86_400_000_000
+NOTHING = Tally(None, 0, 0, 0)
+
+
+@dataclass
+class RunningQuery:
+    """A query with its plan, where its answers also go, and its state once it has been read."""
+
+    stored: StoredQuery
+    plan: AggregateQuery
+    sink: Callable[[int, pa.Table], None] | None = None
+    sink_error: Exception | None = None
+    """Why the sink is behind."""
+    state: WindowAggregate | None = None
+
+    def load(self, log: SliceLog, evaluated: int) -> WindowAggregate:
+        """The state, read back from the slice log if it is not in memory."""
+        if self.state is None:
+            self.state = WindowAggregate(plan_window_aggregation(self.plan))
+            self.state.restore(*log.read(self.stored.id), evaluated)
+        return self.state
+
+
+@dataclass
+class Part:
+    """What an epoch does with one stream: a staged batch, a heartbeat or the seal."""
+
+    runner: StreamRunner
+    queries: list[RunningQuery]
+    progress: Progress
+    clock: float
+    evaluated: int
+    """The watermark that the queries have been evaluated up to."""
+    batch: int | None = None
+    tally: Tally = NOTHING
+    partials: Mapping[str, pa.Table] = field(default_factory=dict)
+    failed: dict[str, Exception] = field(default_factory=dict)
+    """Queries to be quarantined, by name."""
+    refused: Callable[[int], list[DataFile]] = lambda epoch: []
+    """Writes the late and dead rows, with the number of the epoch."""
+    begun: float = field(default_factory=time.perf_counter)
+
+
+class StreamRunner:
+    """Stages the batches of one stream, one at a time."""
+
+    def __init__(
+        self,
+        home: Home,
+        stream: Stream,
+        clock: Callable[[], float],
+        source: FileSource | None = None,
+    ) -> None:
+        self.stream = stream
+        self.progress = home.catalog.progress(stream.name)
+        self.log = SliceLog(home, stream.name)
+        self.busy = False
+        """Whether a batch is being staged or committed: then the stream is not silent."""
+        self.listening_since: float | None = None
+        self._home = home
+        self._clock = clock
+        self._source = source
+
+    @contextmanager
+    def staged(
+        self,
+        batch: DataFrame,
+        batch_id: int,
+        queries: Iterable[RunningQuery],
+        tables: Mapping[str, DataFrame],
+        *,
+        live: bool = False,
+    ) -> Iterator[Part | None]:
+        """A batch of the stream, staged; None if it had been committed before."""
+        self.busy = True
+        try:
+            if batch_id <= self.progress.batch:
+                yield None
+                return
+            clock = self._clock()
+            # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
+            skew = self.stream.skew if self.stream.skew is not None else (ONE_DAY if live else None)
+            watermark = END_OF_TIME if self.progress.sealed else self.progress.watermark
+            running = self._running(queries)
+            with self._collected(batch, Bounds(watermark, _ahead(clock, skew)), running, tables) as part:
+                tally = part.tally
+                latest, watermark = after_rows(self.stream, self.progress, tally.latest)
+                part.progress = replace(
+                    self.progress,
+                    batch=batch_id,
+                    latest=latest,
+                    watermark=watermark,
+                    idle=False,
+                    clock=clock,
+                    rows=self.progress.rows + tally.rows,
+                    late=self.progress.late + tally.late,
+                    dead=self.progress.dead + tally.dead,
+                )
+                part.clock = clock
+                part.batch = batch_id
+                reach("batch staged")
+                yield part
+        finally:
+            self.busy = False
+
+    @contextmanager
+    def staged_frame(
+        self, frame: DataFrame, fresh: list[RunningQuery], tables: Mapping[str, DataFrame], *, seal: bool
+    ) -> Iterator[Part]:
+        """A bounded frame, whole, for queries that have not seen it."""
+        clock = self._clock()
+        with self._collected(frame, Bounds(None, _ahead(clock, self.stream.skew)), fresh, tables) as part:
+            tally = part.tally
+            latest, watermark = after_rows(self.stream, Progress(), tally.latest)
+            if self.progress.batch >= 0:
+                part.refused = lambda epoch: []  # they are in the tables since the frame was first read
+            part.progress = Progress(
+                0, latest, watermark, seal, False, clock, tally.rows, tally.late, tally.dead
+            )
+            part.clock = clock
+            # A frame is read from its beginning for every query, whatever others have seen of it.
+            part.evaluated = BEGINNING
+            reach("batch staged")
+            yield part
+
+    def sealing(self, queries: Iterable[RunningQuery]) -> Part | None:
+        """What has come is all there is: answer every window that is still open."""
+        running = [query for query in queries if query.stored.runs]
+        if self.progress.sealed and not running:
+            return None
+        return self._part(running, replace(self.progress, sealed=True), self._clock())
+
+    def heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
+        """Time goes on without rows; None if that changes nothing that anybody could see."""
+        if self.busy:
+            return None
+        now = self._clock()
+        watermark = after_silence(self.stream, self.progress, now, self.listening_since)
+        running = self._running(queries)
+        arrived = any(not query.stored.started for query in running) and self.progress.batch >= 0
+        if watermark is None:
+            return self._part(running, self.progress, now) if arrived else None
+        closes = any(
+            query.stored.entries and query.plan.window.first_evaluation_after(self.evaluated) <= watermark
+            for query in running
+        )
+        if not (closes or arrived or not self.progress.idle):
+            return None
+        return self._part(running, replace(self.progress, watermark=watermark, idle=True), now)
+
+    @property
+    def evaluated(self) -> int:
+        """The instant up to which windows have been answered."""
+        return BEGINNING if self.progress.watermark is None else self.progress.watermark
+
+    def _part(self, queries: list[RunningQuery], progress: Progress, clock: float) -> Part:
+        return Part(self, queries, progress, clock, self.evaluated)
+
+    def _running(self, queries: Iterable[RunningQuery]) -> list[RunningQuery]:
+        """Those that still run; one that comes when the stream has run does not know the rows so far."""
+        running = [query for query in queries if query.stored.runs]
+        for query in running:
+            if not query.stored.started and self.progress.latest is not None:
+                query.stored = replace(query.stored, complete_after=self.progress.latest)
+        return running
+
+    @contextmanager
+    def _collected(
+        self,
+        batch: DataFrame,
+        bounds: Bounds,
+        queries: list[RunningQuery],
+        tables: Mapping[str, DataFrame],
+    ) -> Iterator[Part]:
+        part = self._part(queries, self.progress, 0.0)
+        passes = share_passes({query.stored.name: query.plan for query in queries})
+        several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
+        # Keeping a batch was measured to cost as much as aggregating it twice, so Parquet is read again;
+        # text is dearer to parse, and a frame of the caller's need not give the same rows twice.
+        keep = several and not (self._source is not None and self._source.format == "parquet")
+        if keep:
+            batch = batch.withColumn(FILE, F.input_file_name()).persist()
+        try:
+            partials: dict[str, pa.Table] = {}
+            tally: Tally | None = None
+            for shared in passes:
+                try:
+                    table, counted = collect(shared, batch, bounds, tables)
+                    partials |= dict.fromkeys(shared.queries, table)
+                    tally = tally or counted
+                except QueryFailed:
+                    tally = tally or self._tally(batch, bounds)
+                    for name, plan in shared.queries.items():
+                        (alone,) = share_passes({name: plan})
+                        try:
+                            partials[name], _ = collect(alone, batch, bounds, tables)
+                        except QueryFailed as error:
+                            part.failed[name] = error
+            part.partials = partials
+            part.tally = tally or self._tally(batch, bounds)
+            part.refused = lambda epoch: write_refused(
+                self._home, self.stream, batch, bounds, self._source, part.tally, epoch, part.clock
+            )
+            yield part
+        finally:
+            if keep:
+                batch.unpersist()
+
+    def _tally(self, batch: DataFrame, bounds: Bounds) -> Tally:
+        """Count the rows; if even that fails, it is the source, not a query."""
+        try:
+            return tally_batch(self.stream, batch, bounds)
+        except SPARK_ERRORS as error:
+            raise SourceError(f"stream '{self.stream.name}' cannot be read: {reason(error)}") from error
+
+
+def _ahead(clock: float, skew: int | None) -> int | None:
+    return None if skew is None else int(clock * 1e6) + skew

@@ -1,0 +1,135 @@
+"""How an engine is doing: read from its home's catalog, so that any process can ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from windrow.runtime.watermark import joint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from windrow.runtime.catalog import Catalog
+
+RATE_SECONDS = 60
+EPOCH_0 = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class StreamStatus:
+    """One stream: what came, and how far it is."""
+
+    name: str
+    rows: int
+    late: int
+    dead: int
+    batch: int
+    rate: float
+    """Rows a second over the last minute of the clock."""
+    watermark: datetime | None
+    lag: timedelta | None
+    """How far the watermark is behind the clock."""
+    idle: bool
+    sealed: bool
+    epoch_seconds: float | None
+    """How long its last epoch took."""
+    last_batch: datetime | None
+    outstanding_files: int | None = None
+    """Files that wait to be read, where a running engine knows."""
+
+
+@dataclass(frozen=True)
+class QueryStatus:
+    """One query: what it has answered, what it holds, and whether it still runs."""
+
+    name: str
+    stream: str
+    sql: str
+    answers: int
+    latest_end: datetime | None
+    """The end of the latest window answered."""
+    entries: int
+    """Partials held, in open and closed slices."""
+    state_bytes: int
+    sealed: bool
+    quarantined: str | None
+    """Why it no longer runs."""
+    quarantined_epoch: int | None
+    retain: timedelta | None
+
+    @property
+    def condition(self) -> str:
+        """In a word: running, waiting (for its first epoch), sealed or quarantined."""
+        if self.quarantined is not None:
+            return "quarantined"
+        return "sealed" if self.sealed else "running"
+
+
+@dataclass(frozen=True)
+class Status:
+    """An engine at a moment."""
+
+    epoch: int
+    """The last one committed; -1 before the first."""
+    clock: datetime
+    watermark: datetime | None
+    """The least of the streams that are not idle."""
+    streams: tuple[StreamStatus, ...]
+    queries: tuple[QueryStatus, ...]
+    bytes: Mapping[str, int]
+    """On disk: results, slices, late, dead."""
+    files: Mapping[str, int]
+
+
+def read_status(catalog: Catalog, clock: float) -> Status:
+    """The status of the home with this catalog."""
+    streams = catalog.streams()
+    disk = catalog.rows("SELECT kind, sum(bytes), count(*) FROM files GROUP BY kind")
+    return Status(
+        epoch=catalog.last_epoch(),
+        clock=instant(round(clock * 1e6)),
+        watermark=_maybe(joint(catalog.progress(name) for name in streams)),
+        streams=tuple(_stream(catalog, name, clock) for name in streams),
+        queries=tuple(
+            QueryStatus(
+                query.name, query.stream, query.sql, query.answers, _maybe(query.latest_end), query.entries,
+                query.state_bytes, query.sealed, query.quarantined, query.quarantined_epoch,
+                None if query.retain is None else timedelta(microseconds=query.retain),
+            )
+            for query in catalog.queries()
+        ),
+        bytes={kind: size or 0 for kind, size, _ in disk},
+        files={kind: count for kind, _, count in disk},
+    )  # fmt: skip
+
+
+def _stream(catalog: Catalog, name: str, clock: float) -> StreamStatus:
+    progress = catalog.progress(name)
+    epochs = catalog.rows("SELECT clock, rows, seconds FROM epochs WHERE stream = ? ORDER BY epoch", name)
+    recent = sum(rows for at, rows, _ in epochs if at > clock - RATE_SECONDS)
+    watermark = _maybe(progress.watermark)
+    return StreamStatus(
+        name=name,
+        rows=progress.rows,
+        late=progress.late,
+        dead=progress.dead,
+        batch=progress.batch,
+        rate=recent / RATE_SECONDS,
+        watermark=watermark,
+        lag=None if watermark is None else instant(round(clock * 1e6)) - watermark,
+        idle=progress.idle,
+        sealed=progress.sealed,
+        epoch_seconds=epochs[-1][2] if epochs else None,
+        last_batch=instant(round(progress.clock * 1e6)) if progress.batch >= 0 else None,
+    )
+
+
+def instant(micros: int) -> datetime:
+    """Microseconds since 1970 as a datetime."""
+    return EPOCH_0 + timedelta(microseconds=micros)
+
+
+def _maybe(micros: int | None) -> datetime | None:
+    return None if micros is None else instant(micros)

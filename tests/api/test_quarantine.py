@@ -1,0 +1,107 @@
+"""A query that fails while it runs is found, set aside with its error, and does not take the others with it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import windrow
+from tests.api.test_engine import SQL, Files, assert_answers, engine_on, events
+
+WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
+# Each goes well until second 40, where k - 3, the cast or the sum fails; `share` puts it into the pass of q.
+BROKEN = {
+    "division": f"SELECT k, SUM(1 / (CASE WHEN ts >= TIMESTAMP '1970-01-01 00:00:40Z' THEN k - 3 ELSE 1 END)) AS x FROM events {WINDOW} GROUP BY k",
+    "cast": f"SELECT MAX(CAST(IF(ts >= TIMESTAMP '1970-01-01 00:00:40Z', x, '1') AS INT)) AS x FROM events {WINDOW}",
+    "overflow in the JVM": f"SELECT SUM(IF(ts >= TIMESTAMP '1970-01-01 00:00:40Z', 9223372036854775807, 1)) AS x FROM events {WINDOW}",
+    "overflow of a window": f"SELECT SUM(IF(unix_micros(ts) IN (41000000, 51000000), 9223372036854775000, 1)) AS x FROM events [RANGE 20 SECONDS SLIDE 10 SECONDS]",
+    "having": f"SELECT k, COUNT(*) AS n FROM events {WINDOW} GROUP BY k HAVING 1 / (COUNT(*) - 20) > 0",
+    "with q": SQL.replace("SUM(v)", "SUM(1 / (CASE WHEN ts >= TIMESTAMP '1970-01-01 00:00:40Z' THEN k - 3 ELSE 1 END))"),
+}
+WHY = {
+    "division": "Division by zero",
+    "cast": "The value 'unused' of the type .STRING. cannot be cast to .INT.",
+    "overflow in the JVM": "[Oo]verflow",
+    "overflow of a window": "SUM.* does not fit in int64",
+    "having": "Division by zero",
+    "with q": "Division by zero",
+}
+
+
+@pytest.fixture
+def files(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    for start in range(0, 80, 20):
+        files.add(start, start + 20)
+    return files
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_the_culprit_is_set_aside_and_the_others_are_answered(spark, files, tmp_path, kind):
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", BROKEN[kind])
+    engine.query("other", f"SELECT COUNT(*) AS n FROM events {WINDOW} WHERE k > 1")
+    reports = []
+    engine.on_epoch = reports.append
+    with pytest.raises(windrow.QueryFailed, match=f"^broken: {WHY[kind]}.*\n.*is quarantined; the others are answered"):
+        engine.run()
+    assert_answers(engine, events(spark, 0, 80))
+    assert sorted(row.n for row in engine.results("other").collect()) == [60] * 8
+    assert engine.progress("events").rows == 800
+    assert [list(report.quarantined) for report in reports].count(["broken"]) == 1
+    (status,) = [query for query in engine.status().queries if query.name == "broken"]
+    assert status.condition == "quarantined"
+    assert re.search(WHY[kind], status.quarantined)
+    assert "query broken is quarantined: " in engine.explain()
+
+
+def test_it_keeps_what_it_had_answered_and_does_not_run_again(spark, files, tmp_path, caplog):
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", BROKEN["division"])
+    with pytest.raises(windrow.QueryFailed):
+        engine.run(seal=False)
+    before = sorted(engine.results("broken").collect())
+    # Windows up to second 30 were complete before the batch with second 40 came.
+    assert {row.window_end.timestamp() for row in before} == {10, 20, 30}
+    files.add(80, 100)
+    again = windrow.Engine(tmp_path / "home", spark=spark)
+    again.run()
+    assert "query 'broken' is quarantined since epoch 2 and does not run: Division by zero" in caplog.text
+    assert sorted(again.results("broken").collect()) == before
+    assert_answers(again, events(spark, 0, 100))
+    state = again._home.catalog.query("broken")
+    assert (state.entries, state.sealed) == (0, False)
+
+
+def test_dropping_it_lets_another_begin(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", BROKEN["division"])
+    with pytest.raises(windrow.QueryFailed):
+        engine.run(seal=False)
+    engine.drop("broken")
+    engine.query("broken", f"SELECT COUNT(*) AS n FROM events {WINDOW}")
+    files.add(80, 100)
+    engine.run()
+    assert [row.n for row in engine.results("broken").collect()] == [100, 100]  # those that began after it
+
+
+def test_a_live_engine_goes_on(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", BROKEN["cast"])
+    with engine.start(trigger="50 milliseconds") as live:
+        live.process_available()
+        assert live.active
+    assert engine.status().queries[1].condition == "quarantined"
+    engine.run()
+    assert_answers(engine, events(spark, 0, 80))
+
+
+def test_a_source_that_cannot_be_read_is_no_fault_of_a_query(spark, files, tmp_path):
+    (files.path / "005.parquet").write_bytes(b"PAR1 this is not Parquet PAR1")
+    engine = engine_on(files, tmp_path / "home")
+    with pytest.raises(windrow.SourceError, match=r"stream 'events' cannot be read: .*005\.parquet"):
+        engine.run()
+    assert engine.status().queries[0].condition == "running"
+    assert engine.progress("events").rows == 800
+    (files.path / "005.parquet").unlink()

@@ -1,0 +1,175 @@
+"""Time goes on without rows: heartbeats close windows after the IDLE TIMEOUT and change no answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windrow
+from tests.api.test_engine import Files, assert_answers, engine_on, events
+from windrow.runtime.catalog import Progress
+from windrow.runtime.watermark import joint
+
+
+class Clock:
+    def __init__(self, now=1_000_000.0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def files(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 40)
+    return files
+
+
+def idle_engine(files, home, clock, **options):
+    engine = windrow.Engine(home, spark=files.spark, clock=clock)
+    options = {"delay": "5 seconds", "idle_timeout": "1 minute"} | options
+    engine.stream("events", files.path, timestamp="ts", **options)
+    engine.query("q", "SELECT COUNT(*) AS n FROM events [RANGE 10 SECONDS SLIDE 10 SECONDS]")
+    return engine
+
+
+def ends(engine):
+    return sorted(row.window_end.timestamp() for row in engine.results("q").collect())
+
+
+def test_a_silent_stream_moves_with_the_clock(spark, files, tmp_path):
+    clock = Clock()
+    engine = idle_engine(files, tmp_path / "home", clock)
+    engine.run(seal=False)
+    assert ends(engine) == [10, 20, 30]  # rows up to 39.9, five seconds of delay
+    clock.now += 59
+    engine.heartbeat()
+    assert ends(engine) == [10, 20, 30]
+    assert not engine.progress("events").idle
+    clock.now += 1
+    engine.heartbeat()
+    assert ends(engine) == [10, 20, 30, 40]
+    progress = engine.progress("events")
+    assert progress.idle
+    assert progress.watermark == 39_900_000 + 60_000_000 - 5_000_000
+    assert engine.status().epoch == 1
+
+
+def test_a_heartbeat_that_changes_nothing_is_no_epoch(spark, files, tmp_path):
+    clock = Clock()
+    engine = idle_engine(files, tmp_path / "home", clock)
+    engine.run(seal=False)
+    clock.now += 60
+    for _ in range(3):
+        engine.heartbeat()
+    clock.now += 86_400  # the windows are empty by now
+    engine.heartbeat()
+    assert engine.status().epoch == 1
+
+
+def test_rows_after_the_silence_are_late_only_below_the_watermark_that_was_committed(spark, files, tmp_path):
+    clock = Clock()
+    engine = idle_engine(files, tmp_path / "home", clock)
+    engine.run(seal=False)
+    clock.now += 60
+    engine.heartbeat()  # the watermark is at 94.9
+    files.add(90, 100)
+    engine.run()
+    assert engine.progress("events").late == 49
+    assert not engine.progress("events").idle
+    assert ends(engine) == [10, 20, 30, 40, 100]
+
+
+def test_without_a_timeout_a_stream_waits(spark, files, tmp_path):
+    clock = Clock()
+    engine = idle_engine(files, tmp_path / "home", clock, idle_timeout=None)
+    engine.run(seal=False)
+    clock.now += 1e6
+    engine.heartbeat()
+    assert ends(engine) == [10, 20, 30]
+
+
+def test_a_live_engine_beats_by_itself(spark, files, tmp_path):
+    clock = Clock()
+    engine = idle_engine(files, tmp_path / "home", clock)
+    waiting = []
+    with engine.start(trigger="20 milliseconds") as live:
+        live.process_available()
+        clock.now += 61
+        engine.on_epoch = waiting.append
+        while not waiting:
+            live.wait(0.01)
+    assert waiting[0].batch is None
+    assert waiting[0].idle
+    assert ends(engine) == [10, 20, 30, 40]
+
+
+def test_a_query_that_comes_in_the_silence_begins_with_a_heartbeat(spark, files, tmp_path):
+    engine = idle_engine(files, tmp_path / "home", Clock(), idle_timeout=None)
+    engine.run(seal=False)
+    engine.query("new", "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
+    engine.heartbeat()
+    assert engine._home.catalog.query("new").complete_after == 39_900_000
+    files.add(40, 50)
+    engine.run()
+    assert engine.results("new").count() == 10  # from 40 on; the one before would lack rows
+
+
+@given(silences=st.lists(st.integers(0, 200), min_size=3, max_size=3))
+@settings(settings.get_profile("spark"), max_examples=4)
+def test_heartbeats_change_no_answer_only_when_it_appears(spark, tmp_path_factory, silences):
+    """Rows that come in time, with any silences between them, are answered as without any."""
+    tmp_path = tmp_path_factory.mktemp("quiet")
+    files, clock = Files(spark, tmp_path / "in"), Clock()
+    start = 0
+    for silence in [0, *silences]:
+        clock.now += silence
+        if files.count:
+            engine.heartbeat()  # noqa: F821
+        start += 20 + silence  # so that the rows are ahead of any heartbeat
+        files.add(start, start + 20)
+        engine = engine_on(files, tmp_path / "home", delay="5 seconds", idle_timeout="1 minute", clock=clock)
+        engine.run(seal=False)
+    engine.run()
+    assert engine.progress("events").late == 0
+    frame, start = events(spark, 20, 40), 20
+    for silence in silences:
+        start += 20 + silence
+        frame = frame.union(events(spark, start, start + 20))
+    assert_answers(engine, frame)
+
+
+def test_several_streams_are_as_far_as_the_slowest_that_is_not_idle():
+    fast, slow = Progress(watermark=100), Progress(watermark=10)
+    assert joint([fast, slow]) == 10
+    assert joint([fast, Progress(watermark=10, idle=True)]) == 100
+    assert joint([fast, Progress(watermark=10, sealed=True)]) == 100
+    assert joint([Progress(watermark=7, idle=True), Progress(watermark=10, idle=True)]) == 7
+    assert joint([fast, Progress()]) is None
+    assert joint([]) is None
+
+
+def test_two_streams_stage_apart_and_commit_in_one_count_of_epochs(spark, tmp_path):
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    sources = {name: Files(spark, tmp_path / name) for name in ("left", "right")}
+    for number, (name, files) in enumerate(sources.items()):
+        files.add(0, 20)
+        files.add(20, 40 + 10 * number)
+        engine.stream(name, files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
+        engine.query(f"of_{name}", f"SELECT COUNT(*) AS n FROM {name} [RANGE 10 S SLIDE 10 S]")
+    seen = []
+    engine.on_epoch = seen.append
+    engine.run(seal=False)
+    assert engine.status().watermark == datetime(1970, 1, 1, 0, 0, 39, 900_000, tzinfo=UTC)
+    engine.run()
+    assert [row.n for row in engine.results("of_left").collect()] == [100] * 4
+    assert [row.n for row in engine.results("of_right").collect()] == [100] * 5
+    batches = {(report.stream, report.batch) for report in seen if report.batch is not None}
+    assert batches == {(name, batch) for name in sources for batch in (0, 1)}
+    sealing = {report.epoch for report in seen if report.batch is None}
+    assert len(sealing) == 1  # both streams in one epoch
+    assert max(report.epoch for report in seen) == engine.status().epoch

@@ -1,0 +1,111 @@
+"""Sinks get committed answers, each at least once, with the number of their epoch."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import pytest
+
+import windrow
+from tests.api.test_engine import Files, engine_on
+from windrow.runtime import faults
+
+
+@pytest.fixture
+def files(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    for start in range(0, 60, 20):
+        files.add(start, start + 20)
+    return files
+
+
+class Collecting:
+    """An idempotent sink: what it got, by epoch; fails in the epochs that it is told to."""
+
+    def __init__(self, fail=()):
+        self.got, self.calls, self.fail = {}, [], set(fail)
+
+    def __call__(self, epoch, answers):
+        self.calls.append(epoch)
+        if epoch in self.fail:
+            raise OSError("the sink's disk is full")
+        self.got.setdefault(epoch, []).extend(answers.to_pylist())
+
+    @property
+    def rows(self):
+        return sorted(plain(row.values()) for rows in self.got.values() for row in rows)
+
+
+def committed(engine):
+    return sorted(plain(row) for row in engine.results("q").collect())
+
+
+def plain(row):
+    """Spark gives instants without their zone."""
+    return tuple(value.replace(tzinfo=None) if isinstance(value, datetime) else value for value in row)
+
+
+def test_a_sink_sees_nothing_of_an_epoch_that_is_not_committed(spark, files, tmp_path, monkeypatch):
+    seen = Collecting()
+
+    def fail(step):
+        if step == "transaction open" and len(seen.got) == 1:
+            raise OSError("gone")
+
+    monkeypatch.setattr(faults, "on_step", fail)
+    engine = engine_on(files, tmp_path / "home")
+    engine.sink("q", seen)
+    with pytest.raises(windrow.HomeError):
+        engine.run()
+    assert list(seen.got) == [0]
+    monkeypatch.setattr(faults, "on_step", None)
+    engine.run()
+    assert seen.calls == [0, 1, 2, 3]
+    assert seen.rows == committed(engine)
+
+
+def test_a_failing_sink_holds_nothing_up_and_gets_what_it_missed(spark, files, tmp_path):
+    failing = Collecting(fail=[1, 2, 3])
+    engine = engine_on(files, tmp_path / "home")
+    engine.sink("q", failing)
+    with pytest.raises(windrow.WindrowError, match="the sink of query 'q' failed: OSError: the sink's disk is full"):
+        engine.run()
+    assert failing.calls == [0, 1, 1, 1]  # again and again from where it was
+    assert engine.results("q").count() > len(failing.rows)
+    healed = Collecting()
+    again = engine_on(files, tmp_path / "home")
+    again.sink("q", healed)
+    again.run()
+    assert sorted(healed.got) == [1, 2, 3]
+    assert sorted(failing.rows + healed.rows) == committed(again)
+
+
+def test_a_killed_delivery_comes_again_with_the_same_epoch(spark, files, tmp_path, monkeypatch):
+    """Between the commit and the sink: at least once, and the number makes it idempotent."""
+    seen = Collecting()
+
+    def fail(step):
+        if step == "epoch committed" and len(seen.got) == 1:
+            raise OSError("killed")
+
+    monkeypatch.setattr(faults, "on_step", fail)
+    engine = engine_on(files, tmp_path / "home")
+    engine.sink("q", seen)
+    with pytest.raises(windrow.HomeError):
+        engine.run()
+    monkeypatch.setattr(faults, "on_step", None)
+    again = engine_on(files, tmp_path / "home")
+    again.sink("q", seen)
+    again.run()
+    assert seen.rows == committed(again)
+    assert sorted(set(seen.calls)) == [0, 1, 2, 3]
+
+
+def test_a_new_sink_begins_with_what_comes(spark, files, tmp_path):
+    engine_on(files, tmp_path / "home").run(seal=False)
+    files.add(60, 80)
+    seen = Collecting()
+    engine = engine_on(files, tmp_path / "home")
+    engine.sink("q", seen)
+    engine.run(seal=False)
+    assert list(seen.got) == [3]
