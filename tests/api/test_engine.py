@@ -461,7 +461,9 @@ def test_home_of_another_format_is_refused(spark, tmp_path):
     with engine._home.catalog.transaction() as database:
         database.execute("UPDATE about SET format = 99")
     engine.close()
-    with pytest.raises(windrow.HomeError, match="has format 99 and this Windrow reads up to 2; use a newer Windrow"):
+    with pytest.raises(
+        windrow.HomeError, match="has format 99 and this Windrow reads up to 2; use a newer Windrow"
+    ):
         windrow.Engine(tmp_path / "home", spark=spark)
     (tmp_path / "file").write_text("not a directory")
     with pytest.raises(windrow.HomeError, match=r"cannot use .* as a home"):

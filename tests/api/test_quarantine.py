@@ -15,9 +15,11 @@ BROKEN = {
     "division": f"SELECT k, SUM(1 / (CASE WHEN ts >= TIMESTAMP '1970-01-01 00:00:40Z' THEN k - 3 ELSE 1 END)) AS x FROM events {WINDOW} GROUP BY k",
     "cast": f"SELECT MAX(CAST(IF(ts >= TIMESTAMP '1970-01-01 00:00:40Z', x, '1') AS INT)) AS x FROM events {WINDOW}",
     "overflow in the JVM": f"SELECT SUM(IF(ts >= TIMESTAMP '1970-01-01 00:00:40Z', 9223372036854775807, 1)) AS x FROM events {WINDOW}",
-    "overflow of a window": f"SELECT SUM(IF(unix_micros(ts) IN (41000000, 51000000), 9223372036854775000, 1)) AS x FROM events [RANGE 20 SECONDS SLIDE 10 SECONDS]",
+    "overflow of a window": "SELECT SUM(IF(unix_micros(ts) IN (41000000, 51000000), 9223372036854775000, 1)) AS x FROM events [RANGE 20 SECONDS SLIDE 10 SECONDS]",
     "having": f"SELECT k, COUNT(*) AS n FROM events {WINDOW} GROUP BY k HAVING 1 / (COUNT(*) - 20) > 0",
-    "with q": SQL.replace("SUM(v)", "SUM(1 / (CASE WHEN ts >= TIMESTAMP '1970-01-01 00:00:40Z' THEN k - 3 ELSE 1 END))"),
+    "with q": SQL.replace(
+        "SUM(v)", "SUM(1 / (CASE WHEN ts >= TIMESTAMP '1970-01-01 00:00:40Z' THEN k - 3 ELSE 1 END))"
+    ),
 }
 WHY = {
     "division": "Division by zero",
@@ -44,7 +46,9 @@ def test_the_culprit_is_set_aside_and_the_others_are_answered(spark, files, tmp_
     engine.query("other", f"SELECT COUNT(*) AS n FROM events {WINDOW} WHERE k > 1")
     reports = []
     engine.on_epoch = reports.append
-    with pytest.raises(windrow.QueryFailed, match=f"^broken: {WHY[kind]}.*\n.*is quarantined; the others are answered"):
+    with pytest.raises(
+        windrow.QueryFailed, match=f"^broken: {WHY[kind]}.*\n.*is quarantined; the others are answered"
+    ):
         engine.run()
     assert_answers(engine, events(spark, 0, 80))
     assert sorted(row.n for row in engine.results("other").collect()) == [60] * 8

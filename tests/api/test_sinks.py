@@ -68,7 +68,9 @@ def test_a_failing_sink_holds_nothing_up_and_gets_what_it_missed(spark, files, t
     failing = Collecting(fail=[1, 2, 3])
     engine = engine_on(files, tmp_path / "home")
     engine.sink("q", failing)
-    with pytest.raises(windrow.WindrowError, match="the sink of query 'q' failed: OSError: the sink's disk is full"):
+    with pytest.raises(
+        windrow.WindrowError, match="the sink of query 'q' failed: OSError: the sink's disk is full"
+    ):
         engine.run()
     assert failing.calls == [0, 1, 1, 1]  # again and again from where it was
     assert engine.results("q").count() > len(failing.rows)

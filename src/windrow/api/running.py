@@ -89,7 +89,7 @@ class Running:
             return
         with self._holding_home():
             unbounded = [name for name in self.streams() if self._relations.is_unbounded(name)]
-            self._commit([self._runner(name).heartbeat(self._queries_of(name)) for name in unbounded])
+            self._commit_heartbeat([self._runner(name) for name in unbounded])
 
     def streams(self) -> list[str]:
         """The streams that queries are over."""
@@ -102,13 +102,12 @@ class Running:
         return [quoted(column) for column in stream.columns if stream.text or column in used]
 
     def _beat(self, readers: list[Reader]) -> None:
-        self._commit(
-            [
-                reader.runner.heartbeat(self._queries_of(reader.runner.stream.name))
-                for reader in readers
-                if reader.is_waiting
-            ]
-        )
+        self._commit_heartbeat([reader.runner for reader in readers if reader.is_waiting])
+
+    def _commit_heartbeat(self, runners: list[StreamRunner]) -> None:
+        with ExitStack() as turns:
+            queries = {runner: self._queries_of(runner.stream.name) for runner in runners}
+            self._commit([turns.enter_context(runner.beating(queries[runner])) for runner in runners])
 
     def _commit(self, parts: list[Part | None]) -> None:
         present = [part for part in parts if part is not None]
@@ -176,9 +175,9 @@ class Running:
                 self._epochs.catch_up(query)
                 if query.stored.quarantined is not None:
                     LOG.warning(
-                        "query '%s' is quarantined since epoch %s and does not run: %s; drop it to begin anew",
-                        query.stored.name, query.stored.quarantined_epoch, query.stored.quarantined,
-                    )  # fmt: skip
+                        "query '%s' is quarantined since epoch %s and does not run: %s; drop it to go on",
+                        *(query.stored.name, query.stored.quarantined_epoch, query.stored.quarantined),
+                    )
             try:
                 with self._compactor.working():
                     yield

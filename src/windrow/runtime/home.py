@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
-from windrow.runtime.durable import force, force_directories, remove
+from windrow.runtime.durable import check, force, force_directories, remove
 from windrow.runtime.faults import reach
 from windrow.runtime.migrate import migrate
 
@@ -216,6 +216,16 @@ class Home:
             database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])
         for path in paths:
             remove(self.path / path)
+
+    def check(self) -> int:
+        """Read every file and compare it with what was written; how many there are. Raises a HomeError."""
+        ((sound,),) = self.catalog.rows("PRAGMA integrity_check(1)")
+        if sound != "ok":
+            raise HomeError(f"{self.path}/catalog.db is damaged: {sound}; put the home back from a copy")
+        files = [file for kind in FOLDERS for file in self.catalog.files(kind)]
+        for file in files:
+            check(self.path / file.path, file.bytes, file.checksum)
+        return len(files)
 
     def drop_query(self, query: StoredQuery, clock: float = 0.0) -> None:
         """Forget a query and its state; its results can no longer be read."""

@@ -8,12 +8,10 @@ counted some; reasons are computed for dead rows alone.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.types as pat
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, VariantType
@@ -27,7 +25,7 @@ from windrow.runtime.analysis import select
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
     from windrow.logical import Stream
     from windrow.optimizer import Bounds
@@ -36,7 +34,7 @@ if TYPE_CHECKING:
 OURS = frozenset({"_late_by", "_file", "_position", "_epoch"})
 END = "WindrowEndOfLine"
 """Put behind a line, as one more value: where it is found tells how many values came before it."""
-MORE = 100
+MORE = 20
 """Superfluous values are counted up to here."""
 SHOWN = 60
 """Characters of a value in a reason."""
@@ -53,7 +51,7 @@ def late_rows(stream: Stream, batch: DataFrame, bounds: Bounds) -> DataFrame:
     A column of the user's that is called like one of ours gets an underscore at its end. After the seal
     everything is late, and `_late_by` is NULL.
     """
-    columns = [f"{quoted(name)} AS {quoted(_apart(name))}" for name in _own_columns(batch)]
+    columns = [f"{quoted(name)} AS {quoted(apart(name))}" for name in _own_columns(batch)]
     late_by = "CAST(NULL AS INTERVAL DAY TO SECOND)"
     if bounds.watermark is not None and bounds.watermark < END_OF_TIME:
         # Not the difference of two timestamps: that counts local hours, and days differ in length.
@@ -80,10 +78,12 @@ def dead_rows(stream: Stream, batch: DataFrame, bounds: Bounds, source: FileSour
     )
     dead = select(batch.sparkSession, sql, {stream.name: batch})
     if source is not None and RAW in batch.columns:
-        reason = F.when(F.col("line").isNotNull(), _why_unreadable(F.col("line"), stream, source))
-        dead = dead.withColumn("untimely", reason.otherwise(F.col("untimely")))
+        dead = _with_unreadable(dead, stream, source)
+        reason = F.when(F.col("line").isNotNull(), F.col("unreadable")).otherwise(F.col("untimely"))
+    else:
+        reason = F.col("untimely")
     raw = F.coalesce("line", "row").alias("_raw")
-    return _readable(dead.select(F.col("untimely").alias("_reason"), raw, "_file", "_position"))
+    return _readable(dead.select(reason.alias("_reason"), raw, "_file", "_position"))
 
 
 def _time_reason(stream: Stream, bounds: Bounds) -> str:
@@ -118,7 +118,7 @@ def _own_columns(batch: DataFrame) -> list[str]:
     return [name for name in batch.columns if not name.startswith("_windrow_")]
 
 
-def _apart(name: str) -> str:
+def apart(name: str) -> str:
     while name.lower() in OURS:
         name += "_"
     return name
@@ -148,59 +148,65 @@ def _literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _why_unreadable(line: Column, stream: Stream, source: FileSource) -> Column:
-    """A sentence about a line that could not be read.
+def _with_unreadable(dead: DataFrame, stream: Stream, source: FileSource) -> DataFrame:
+    """With a sentence about a line that could not be read, as `unreadable`.
 
-    Spark says only that a line is bad. So it is parsed twice more, with the declared types and with every
-    value as it is written; a value that is there in the second and missing in the first is a culprit.
+    Spark says only that a line is bad. So it is parsed twice more, with the declared types (`read`) and with
+    every value as it is written (`text`); a value that is in the second and not in the first is a culprit.
+    Each is a column of its own, because an expression that holds them is compiled once for every mention.
     """
     schema = from_arrow_schema(pa.schema(list(stream.columns.items())), prefer_timestamp_ntz=True)
     if source.columns is not None:
         schema = cast("StructType", StructType.fromDDL(source.columns))
     options = {name: value for name, value in source.options.items() if name.lower() not in ABOUT_FILES}
-    if source.format == "csv":
-        return _csv(line, schema, options)
-    return _json(line, schema, options)
+    return (_csv if source.format == "csv" else _json)(dead, schema, options)
 
 
-def _csv(line: Column, schema: StructType, options: dict[str, str]) -> Column:
+def _csv(dead: DataFrame, schema: StructType, options: dict[str, str]) -> DataFrame:
     count = len(schema)
     # Columns by number: CSV has no names in its lines, and those declared may hold anything.
     declared = ", ".join(f"c{i} {field.dataType.simpleString()}" for i, field in enumerate(schema))
-    read = F.from_csv(line, declared, options)
     as_text = ", ".join(f"c{i} STRING" for i in range(count + MORE))
-    text = F.from_csv(F.concat(line, F.lit(_separator(options) + END)), as_text, options)
-    values = F.array(*(text[f"c{i}"] for i in range(count + MORE)))
-    found = F.array_position(values, END) - 1
+    marked = F.concat("line", F.lit(_separator(options) + END))
+    dead = dead.withColumns(
+        {"read": F.from_csv("line", declared, options), "text": F.from_csv(marked, as_text, options)}
+    )
+    read, text = F.col("read"), F.col("text")
+    dead = dead.withColumn("given", F.array(*(text[f"c{i}"] for i in range(count + MORE))))
+    dead = dead.withColumn("found", F.array_position("given", END) - 1)
+    found = F.col("found")
     columns = "1 column is" if count == 1 else f"{count} columns are"
     number = F.when(found == 1, F.lit("1 value")).otherwise(F.concat(found.cast("string"), F.lit(" values")))
-    names = [F.lower(text[f"c{i}"]) == field.name.lower() for i, field in enumerate(schema)]
-    is_header = reduce(Column.__and__, (F.coalesce(same, F.lit(False)) for same in names))
+    names = F.array(*(F.lit(field.name.lower()) for field in schema))
     culprits = (
         _culprit(field, read[f"c{i}"], text[f"c{i}"], _in_quotes(text[f"c{i}"]))
         for i, field in enumerate(schema)
     )
-    return (
+    why = (
         F.when(
-            F.exists(values, lambda value: value.endswith(END) & (value != END)),
+            F.exists("given", lambda value: value.endswith(END) & (value != END)),
             F.lit("a quote is opened and not closed"),
         )
         .when(found < 0, F.lit(f"more than {count + MORE - 1} values where {columns} declared"))
         .when(found != count, F.concat(number, F.lit(f" where {columns} declared")))
-        .when(is_header, F.lit("the names of the columns, not values: OPTIONS (header 'true') skips them"))
+        .when(
+            F.transform(F.slice("given", 1, count), F.lower) == names,
+            F.lit("the names of the columns, not values: OPTIONS (header 'true') skips them"),
+        )
         .otherwise(_all(culprits, F.lit("not a line of the declared columns")))
     )
+    return dead.withColumn("unreadable", why)
 
 
-def _json(line: Column, schema: StructType, options: dict[str, str]) -> Column:
+def _json(dead: DataFrame, schema: StructType, options: dict[str, str]) -> DataFrame:
     options = options | {"columnNameOfCorruptRecord": RAW}
     broken = StructField(RAW, StringType())
-    read = F.from_json(line, StructType([*schema, broken]), options)
-    text = F.from_json(
-        line, StructType([*(StructField(f.name, StringType()) for f in schema), broken]), options
-    )
+    as_text = StructType([*(StructField(field.name, StringType()) for field in schema), broken])
     # Text has lost whether a value was written as a string; a variant has not.
-    kind = F.from_json(line, StructType([StructField(f.name, VariantType()) for f in schema]), options)
+    as_kind = StructType([StructField(field.name, VariantType()) for field in schema])
+    shapes = {"read": StructType([*schema, broken]), "text": as_text, "kind": as_kind}
+    dead = dead.withColumns({name: F.from_json("line", shape, options) for name, shape in shapes.items()})
+    read, text, kind = F.col("read"), F.col("text"), F.col("kind")
     culprits = []
     for field in schema:
         value = text.getField(field.name)
@@ -211,14 +217,15 @@ def _json(line: Column, schema: StructType, options: dict[str, str]) -> Column:
     inside = F.concat_ws(", ", *(F.when(text.getField(n).isNotNull(), F.lit(n)) for n in nested))
     within = F.concat(F.lit("a value inside "), inside, F.lit(" is not of its declared type"))
     otherwise = F.when(inside != "", within).otherwise(F.lit("a value is not of its declared type"))
-    return (
+    why = (
         F.when(
-            F.ltrim(line).startswith("["),
+            F.ltrim("line").startswith("["),
             F.lit("a JSON array, and not each of its elements is an object of the declared columns"),
         )
         .when(text.isNull() | text.getField(RAW).isNotNull(), F.lit("not a JSON object"))
         .otherwise(_all(culprits, otherwise))
     )
+    return dead.withColumn("unreadable", why)
 
 
 def _culprit(field: StructField, read: Column, text: Column, shown: Column) -> Column:

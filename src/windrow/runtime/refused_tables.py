@@ -15,7 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.runtime.catalog import DataFile
 from windrow.runtime.durable import check
-from windrow.runtime.refused import dead_rows, late_rows
+from windrow.runtime.refused import apart, dead_rows, late_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -44,16 +44,17 @@ def write_refused(
     clock: float,
 ) -> list[DataFile]:
     """Write the late and the dead rows of a batch, if it has any."""
+    refused: list[tuple[str, int, DataFrame]] = []
+    if tally.late:
+        refused.append(("late", tally.late, late_rows(stream, batch, bounds)))
+    if tally.dead:
+        refused.append(("dead", tally.dead, dead_rows(stream, batch, bounds, source)))
     files = []
-    for kind, count, rows in (
-        ("late", tally.late, lambda: late_rows(stream, batch, bounds)),
-        ("dead", tally.dead, lambda: dead_rows(stream, batch, bounds, source)),
-    ):
-        if count:
-            path = home.new_path(f"{kind}/{stream.name.lower()}", epoch, "parquet")
-            _write(rows().withColumn("_epoch", F.lit(epoch).cast("bigint")), path)
-            at = int(clock * 1e6)
-            files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count, at, at))
+    for kind, count, rows in refused:
+        path = home.new_path(f"{kind}/{stream.name.lower()}", epoch, "parquet")
+        _write(rows.withColumn("_epoch", F.lit(epoch).cast("bigint")), path)
+        at = int(clock * 1e6)
+        files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count, at, at))
     return files
 
 
@@ -73,6 +74,7 @@ def read_late(spark: SparkSession, home: Home, stream: str, columns: pa.Schema |
         schemas = [pq.read_schema(home.path / file.path) for file in files[-1:]]
         columns = schemas[0] if schemas else pa.schema([])
         columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, "_late_by")])
+    columns = pa.schema([field.with_name(apart(field.name)) for field in columns])
     fields = [*columns, pa.field("_late_by", pa.duration("us")), *ORIGIN]
     return _read(spark, home, files, pa.schema(fields))
 

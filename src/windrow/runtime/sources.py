@@ -63,7 +63,7 @@ class FileSource:
         declared = self.columns or self.read(spark).schema
         if not self.is_text:
             # Without the position of a row: with `_metadata.row_index`, a pass over 20 M rows was measured
-            # to take 16 % longer (median of 7 pairs of runs, 1.12 to 1.25 in all but one).
+            # to take 16 % longer (median of 7 pairs of runs, 10 to 25 % in all but one).
             return self._load(spark.readStream.schema(declared), defaults)
         defaults |= {"mode": "PERMISSIVE"}
         if self._mode == "PERMISSIVE" or self._chooses("columnnameofcorruptrecord"):

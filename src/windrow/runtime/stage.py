@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -21,7 +22,7 @@ from pyspark.sql import functions as F
 from windrow.errors import QueryFailed, SourceError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
 from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
-from windrow.optimizer.passes import FILE
+from windrow.optimizer.passes import FILE, YEAR_10000
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.catalog import Progress
 from windrow.runtime.collect import Tally, collect, tally_batch
@@ -97,8 +98,7 @@ class StreamRunner:
         self.stream = stream
         self.progress = home.catalog.progress(stream.name)
         self.log = SliceLog(home, stream.name)
-        self.busy = False
-        """Whether a batch is being staged or committed: then the stream is not silent."""
+        self._turn = Lock()  # a heartbeat must not move the watermark that a batch is being judged by
         self.listening_since: float | None = None
         self._home = home
         self._clock = clock
@@ -115,8 +115,7 @@ class StreamRunner:
         live: bool = False,
     ) -> Iterator[Part | None]:
         """A batch of the stream, staged; None if it had been committed before."""
-        self.busy = True
-        try:
+        with self._turn:
             if batch_id <= self.progress.batch:
                 yield None
                 return
@@ -143,8 +142,6 @@ class StreamRunner:
                 part.batch = batch_id
                 reach("batch staged")
                 yield part
-        finally:
-            self.busy = False
 
     @contextmanager
     def staged_frame(
@@ -173,10 +170,19 @@ class StreamRunner:
             return None
         return self._part(running, replace(self.progress, sealed=True), self._clock())
 
-    def heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
+    @contextmanager
+    def beating(self, queries: Iterable[RunningQuery]) -> Iterator[Part | None]:
+        """A heartbeat, during which no batch is staged; None if one is, or if nothing would change."""
+        if not self._turn.acquire(blocking=False):
+            yield None
+            return
+        try:
+            yield self._heartbeat(queries)
+        finally:
+            self._turn.release()
+
+    def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""
-        if self.busy:
-            return None
         now = self._clock()
         watermark = after_silence(self.stream, self.progress, now, self.listening_since)
         running = self._running(queries)
@@ -258,4 +264,4 @@ class StreamRunner:
 
 
 def _ahead(clock: float, skew: int | None) -> int | None:
-    return None if skew is None else int(clock * 1e6) + skew
+    return None if skew is None else min(int(clock * 1e6) + skew, YEAR_10000 - 1)

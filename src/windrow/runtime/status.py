@@ -127,8 +127,11 @@ def _stream(catalog: Catalog, name: str, clock: float) -> StreamStatus:
 
 
 def instant(micros: int) -> datetime:
-    """Microseconds since 1970 as a datetime."""
-    return EPOCH_0 + timedelta(microseconds=micros)
+    """Microseconds since 1970 as a datetime; one beyond Python's calendar is its end."""
+    try:
+        return EPOCH_0 + timedelta(microseconds=micros)
+    except OverflowError:
+        return (datetime.max if micros > 0 else datetime.min).replace(tzinfo=UTC)
 
 
 def _maybe(micros: int | None) -> datetime | None:

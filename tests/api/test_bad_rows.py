@@ -1,0 +1,173 @@
+"""Late rows and dead letters: kept as tables, counted, and the stream goes on."""
+
+from __future__ import annotations
+
+import os
+from datetime import datetime, timedelta
+
+import pytest
+
+import windrow
+from tests.api.test_engine import Files, engine_on
+
+SUM = "SELECT SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+
+
+class Lines:
+    """A directory that receives text files, each newer than the one before."""
+
+    def __init__(self, path):
+        self.path, self.count = path, 0
+        path.mkdir()
+
+    def add(self, text, encoding="utf-8"):
+        self.count += 1
+        path = self.path.parent / f"{self.count:03d}.txt"
+        path.write_bytes(text.encode(encoding))
+        os.utime(path, (1_600_000_000 + self.count,) * 2)
+        return path.rename(self.path / path.name)
+
+
+@pytest.fixture
+def lines(tmp_path):
+    return Lines(tmp_path / "in")
+
+
+def text_engine(spark, lines, home, format="csv", **options):
+    engine = windrow.Engine(home, spark=spark)
+    schema = options.pop("schema", "ts TIMESTAMP, v INT, unused DOUBLE")
+    files = {"maxFilesPerTrigger": "1"} | options.pop("options", {})
+    engine.stream("s", lines.path, timestamp="ts", format=format, schema=schema, options=files, **options)
+    engine.query("q", SUM)
+    return engine
+
+
+def answers(engine):
+    return sorted((row.window_end.minute, row.total, row.n) for row in engine.results("q").collect())
+
+
+GOOD = "2020-01-01 00:00:01,1,0.5\n"
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("2020-01-01 00:00:02,two,0.5", "v is 'two', not INT"),
+        ("2020-01-01 00:00:02,2,half", "unused is 'half', not DOUBLE"),  # no query uses it
+        ("2020-01-01 00:00:02,2", "2 values where 3 columns are declared"),
+        ("2020-01-01 00:00:02,2,0.5,more", "4 values where 3 columns are declared"),
+        ("yesterday,2,0.5", "ts is 'yesterday', not TIMESTAMP"),
+        (",2,0.5", "ts is NULL"),
+        ("+50000-01-01 00:00:00,2,0.5", "year 50000"),
+        ("2020-01-01 00:00:02,99999999999,0.5", "v is '99999999999', not INT"),
+    ],
+)
+def test_a_bad_line_of_csv_is_a_dead_letter_and_closes_nothing(spark, lines, tmp_path, line, reason):
+    path = lines.add(f"{GOOD}{line}\n2020-01-01 00:00:03,4,0.5\n")
+    engine = text_engine(spark, lines, tmp_path / "home")
+    engine.run(seal=False)
+    assert engine.progress("s").watermark == int(datetime(2020, 1, 1, 0, 0, 3).timestamp() * 1e6)
+    engine.run()
+    assert answers(engine) == [(1, 5, 2)]
+    (dead,) = engine.dead("s").collect()
+    assert reason in dead._reason
+    assert dead._raw == (line if "NULL" not in reason and "year" not in reason else dead._raw)
+    assert dead._file.endswith(f"/in/{path.name}")
+    assert dead._epoch == 0
+    assert engine.progress("s").dead == engine.dead("s").count() == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ('{"ts": "2020-01-01T00:00:02", "v": "two"}', "v is 'two', not INT"),
+        ('{"ts": "2020-01-01T00:00:02", "v": 2', "not a JSON object"),
+        ("nonsense", "not a JSON object"),
+        ('{"v": 2}', "ts is NULL"),
+    ],
+)
+def test_a_bad_line_of_json_is_a_dead_letter(spark, lines, tmp_path, line, reason):
+    good = '{"ts": "2020-01-01T00:00:01", "v": 1, "unused": 0.5, "new": [1]}'
+    lines.add(f"{good}\n{line}\n{good}\n")
+    engine = text_engine(spark, lines, tmp_path / "home", format="json")
+    engine.run()
+    assert answers(engine) == [(1, 2, 2)]
+    (dead,) = engine.dead("s").collect()
+    assert reason in dead._reason
+
+
+def test_before_1970_is_fine(spark, lines, tmp_path):
+    lines.add("0002-01-01 00:00:01,1,0\n1820-01-01 00:00:01,2,0\n")
+    engine = text_engine(spark, lines, tmp_path / "home")
+    engine.run()
+    assert engine.progress("s").dead == 0
+    assert [row.total for row in engine.results("q").orderBy("window_end").collect()] == [1, 2]
+
+
+def test_a_row_ahead_of_the_clock_is_a_dead_letter(spark, lines, tmp_path):
+    lines.add(f"{GOOD}2020-01-03 00:00:00,2,0\n")
+    clock = datetime(2020, 1, 1, 0, 0, 2).timestamp()
+    engine = windrow.Engine(tmp_path / "home", spark=spark, clock=lambda: clock)
+    engine.stream(
+        "s", lines.path, timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT, x DOUBLE", skew="1 day"
+    )
+    engine.query("q", SUM)
+    engine.run()
+    assert answers(engine) == [(1, 1, 1)]
+    (dead,) = engine.dead("s").collect()
+    assert "ahead of the clock" in dead._reason
+    assert "1 day" in dead._reason
+
+
+def test_dead_letters_and_late_rows_can_be_asked_about_in_sql(spark, lines, tmp_path):
+    lines.add(f"{GOOD}broken\n2020-01-01 00:05:00,1,0\n")
+    lines.add("2020-01-01 00:00:30,1,0\n2020-01-01 00:04:59,1,0\n2020-01-01 00:06:00,x,0\n")
+    engine = text_engine(spark, lines, tmp_path / "home")
+    engine.run()
+    engine.dead("s").createOrReplaceTempView("dead_letters")
+    engine.late("s").createOrReplaceTempView("late_rows")
+    counts = spark.sql("SELECT _epoch, count(*) AS n FROM dead_letters GROUP BY 1 ORDER BY 1").collect()
+    assert [tuple(row) for row in counts] == [(0, 1), (1, 1)]
+    ((most, n),) = spark.sql("SELECT max(_late_by), count(*) FROM late_rows").collect()
+    assert (most, n) == (timedelta(minutes=4, seconds=30), 2)
+    assert engine.progress("s").late == 2
+
+
+def test_late_rows_say_how_late_and_from_where(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 90)
+    files.add(83, 86)
+    engine = engine_on(files, tmp_path / "home", delay="5 seconds")
+    engine.run()
+    late = engine.late("events").orderBy("ts").collect()
+    assert [row._late_by.total_seconds() for row in late] == [round(1.9 - i / 10, 1) for i in range(19)]
+    assert {row._file.rpartition("/")[2] for row in late} == {"002.parquet"}
+    assert late[0].k == 830 % 5
+    assert late[0].x is None  # a column that no query uses is not read
+    assert {row._epoch for row in late} == {1}
+
+
+def test_too_many_dead_letters_stop_the_stream_loudly(spark, lines, tmp_path):
+    lines.add(f"{GOOD}bad 1\nbad 2\n")
+    lines.add("2020-01-01 00:00:02,1,0\nbad 3\n")
+    lines.add("2020-01-01 00:00:03,1,0\n")
+    engine = text_engine(spark, lines, tmp_path / "home", max_dead=2)
+    told = r"stream 's' has 3 dead letters, more than its MAX DEAD of 2; eng\.dead\('s'\) has them"
+    with pytest.raises(windrow.SourceError, match=told):
+        engine.run()
+    assert engine.dead("s").count() == 3  # what made it stop can be looked at
+    with pytest.raises(windrow.SourceError, match=told):
+        text_engine(spark, lines, tmp_path / "home", max_dead=2).run()
+    again = text_engine(spark, lines, tmp_path / "home", max_dead=10)
+    again.run()
+    assert answers(again) == [(1, 3, 3)]
+
+
+def test_a_batch_that_is_late_as_a_whole_is_kept(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(1000, 1010)
+    files.add(0, 500)
+    engine = engine_on(files, tmp_path / "home")
+    engine.run()
+    assert engine.late("events").count() == 5000
+    assert engine.results("q").where("window_end < timestamp_seconds(999)").count() == 0

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from urllib.request import urlopen
+
+import pytest
+
+from tests.homes import CLOCK, DELAYS, REASON, make_home
+from windrow.api.engine import Engine
+from windrow.api.homes import as_json, drop_query, home_status
+from windrow.errors import HomeError, QueryFailed, WindrowError
+from windrow.runtime.catalog import Catalog
+from windrow.runtime.home import Home
+
+STATEMENTS = """
+    CREATE STREAM readings (ts TIMESTAMP, sensor STRING, value INT)
+      FROM CSV '{folder}' OPTIONS (header 'true') TIMESTAMP ts;
+    CREATE QUERY top AS SELECT sensor, MAX(value) AS top FROM readings [RANGE 2 MINUTES SLIDE 1 MINUTE] GROUP BY sensor;
+    CREATE QUERY ratio AS SELECT SUM(value / (value - 5)) AS ratio FROM readings [RANGE 2 MINUTES SLIDE 1 MINUTE];
+"""
+FIRST = "ts,sensor,value\n2024-01-01T00:00:10Z,a,1\n2024-01-01T00:01:10Z,a,5\nsome day,a,5\n"
+SECOND = "ts,sensor,value\n2024-01-01T00:00:20Z,a,9\n2024-01-01T00:01:20Z,b,7\n"
+NOW = datetime(2024, 1, 1, 0, 3, 20, tzinfo=UTC)
+
+
+@pytest.fixture
+def place(tmp_path):
+    make_home(tmp_path / "home")
+    return tmp_path / "home"
+
+
+def test_an_engine_says_how_it_is_doing_and_so_does_its_home(spark, tmp_path):
+    folder = tmp_path / "readings"
+    folder.mkdir()
+    with Engine(tmp_path / "home", clock=NOW.timestamp) as eng:
+        eng.execute(STATEMENTS.format(folder=folder))
+        assert (eng.status().epoch, eng.status().watermark, eng.status().streams[0].rows) == (-1, None, 0)
+        (folder / "1.csv").write_text(FIRST)
+        with pytest.raises(QueryFailed, match="ratio"):
+            eng.run(seal=False)
+        (folder / "2.csv").write_text(SECOND)
+        eng.run(seal=False)
+        status = eng.status()
+        with eng.serve_metrics(0) as server, urlopen(server.url) as answer:
+            metrics = answer.read().decode()
+    (stream,) = status.streams
+    assert (stream.name, stream.rows, stream.late, stream.dead) == ("readings", 5, 1, 1)
+    assert stream.watermark == status.watermark == datetime(2024, 1, 1, 0, 1, 20, tzinfo=UTC)
+    assert stream.lag == timedelta(minutes=2)
+    assert stream.rate == 5 / 60
+    top, ratio = status.queries
+    assert (top.condition, top.answers, ratio.condition) == ("running", 1, "quarantined")
+    assert top.latest_end == datetime(2024, 1, 1, 0, 1, tzinfo=UTC)
+    assert top.entries > 0
+    assert top.state_bytes > 0
+    assert "Division by zero" in ratio.quarantined
+    assert ratio.quarantined_epoch == 0
+    assert status.bytes["results"] > 0
+    assert {"results", "slices", "late", "dead"} <= status.files.keys()
+    assert home_status(tmp_path / "home", NOW.timestamp) == status
+    assert 'windrow_stream_rows_total{stream="readings"} 5.0' in metrics
+    assert 'windrow_query_quarantined{query="ratio",stream="readings"} 1.0' in metrics
+
+
+def test_a_home_can_be_asked_while_an_engine_runs_on_it(place):
+    before = home_status(place, lambda: CLOCK)
+    home = Home(place)
+    with home.running():
+        assert home_status(place, lambda: CLOCK) == before
+        with home.catalog.transaction() as database:
+            database.execute("UPDATE progress SET rows = 0")
+            assert home_status(place, lambda: CLOCK) == before  # not yet committed
+    home.close()
+
+
+def test_a_status_as_json(place):
+    found = json.loads(json.dumps(as_json(home_status(place, lambda: CLOCK)), allow_nan=False))
+    assert found["clock"] == "2023-11-14T22:13:20.000000Z"
+    assert found["streams"][0]["lag"] == 120
+    assert found["bytes"] == {"results": 1_000}
+    assert [(q["name"], q["condition"], q["quarantined"]) for q in found["queries"]] == [
+        ("delays", "running", None),
+        ("broken", "quarantined", REASON),
+    ]
+    assert found["queries"][0]["sql"] == DELAYS
+    assert found["queries"][0]["retain"] == 30 * 86_400
+
+
+def test_a_dropped_query_is_gone_and_the_others_stay(place):
+    delays, _ = home_status(place, lambda: CLOCK).queries
+    drop_query(place, "BROKEN")
+    after = home_status(place, lambda: CLOCK)
+    assert after.queries == (delays,)
+    assert after.bytes == {"results": 1_000}  # the results of the other one lie there too
+    drop_query(place, "delays")
+    assert home_status(place, lambda: CLOCK).bytes == {}
+    with pytest.raises(WindrowError, match="this home has none"):
+        drop_query(place, "delays")
+
+
+def test_nothing_is_dropped_under_a_running_engine(place):
+    home = Home(place)
+    before = home_status(place, lambda: CLOCK)
+    with home.running(), pytest.raises(HomeError, match=r"an engine is running on .* eng\.drop\('broken'\)"):
+        drop_query(place, "broken")
+    assert home_status(place, lambda: CLOCK) == before
+    home.close()
+    drop_query(place, "broken")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "hint"), [("delay", "did you mean delays?"), ("xyz", "this home has: delays, broken")]
+)
+def test_a_query_that_is_not_there(place, wrong, hint):
+    with pytest.raises(WindrowError) as raised:
+        drop_query(place, wrong)
+    assert str(raised.value) == f"there is no query '{wrong}'; {hint}"
+
+
+@pytest.mark.parametrize(
+    "ask", [home_status, lambda home: drop_query(home, "delays")], ids=["status", "drop"]
+)
+def test_nothing_is_made_where_there_is_no_home(tmp_path, ask):
+    with pytest.raises(HomeError, match="there is no home at"):
+        ask(tmp_path / "nowhere")
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(HomeError, match=r"is not a home: it has no catalog\.db"):
+        ask(tmp_path)
+    with pytest.raises(HomeError, match="is not a home"):
+        ask(tmp_path / "notes.txt")
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+@pytest.mark.parametrize(("format", "message"), [(1, "of an earlier Windrow"), (99, "use a newer Windrow")])
+def test_a_home_of_another_format_is_left_alone(place, format, message):
+    catalog = Catalog(place / "catalog.db")
+    with catalog.transaction() as database:
+        database.execute("UPDATE about SET format = ?", (format,))
+    catalog.close()
+    with pytest.raises(HomeError, match=message):
+        home_status(place)
+    catalog = Catalog(place / "catalog.db")
+    assert catalog.format() == format
+    catalog.close()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"), [(b"", "is empty"), (b"not a database, " * 99, "is damaged")]
+)
+def test_a_catalog_that_is_none(tmp_path, content, message):
+    (tmp_path / "catalog.db").write_bytes(content)
+    with pytest.raises(HomeError, match=message):
+        home_status(tmp_path)
+    assert (tmp_path / "catalog.db").read_bytes() == content
+
+
+def test_a_home_can_be_asked_without_spark(place):
+    program = (
+        "import sys; from windrow.api.homes import home_status; home_status(sys.argv[1]); "
+        "sys.exit(bool({'pyspark', 'pandas', 'matplotlib', 'numba'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(place)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

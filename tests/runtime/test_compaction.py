@@ -1,0 +1,200 @@
+"""Compaction changes nothing that can be asked for; RETAIN does, and exactly what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import windrow
+from tests.api.test_engine import Files, assert_answers, engine_on, events
+from windrow.runtime import compaction, home
+from windrow.runtime.catalog import Progress
+from windrow.runtime.compaction import Compactor
+from windrow.runtime.home import Advance, Epoch, Home
+from windrow.runtime.results import ResultWriter
+from windrow.runtime.slice_log import SliceLog, State
+
+DAY = 86_400_000_000
+SCHEMA = pa.schema(
+    [
+        ("window_start", pa.timestamp("us", "UTC")),
+        ("window_end", pa.timestamp("us", "UTC")),
+        ("n", pa.int64()),
+    ]
+)
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Few files are many, so that tests need not write thousands."""
+    monkeypatch.setattr(compaction, "FAN", 3)
+    monkeypatch.setattr(home, "GRACE_SECONDS", 0)
+
+
+class Ages:
+    """Epochs of a home, without Spark: answers of a few rows and slices, as an epoch writes them."""
+
+    def __init__(self, path, retain=None, queries=2, window=5):
+        self.home = Home(path)
+        self.queries = [
+            self.home.catalog.add_query(f"q{i}", "SELECT …", "s", SCHEMA, retain) for i in range(queries)
+        ]
+        self.log = SliceLog(self.home, "s")
+        self.window = window
+        self.ids = [query.id for query in self.queries]
+
+    def epoch(self, number):
+        results = ResultWriter(self.home, number)
+        for query in self.queries:
+            instants = pa.array([number * 1_000_000], pa.int64()).cast(SCHEMA.field("window_end").type)
+            results.write(query, pa.table([instants, instants, pa.array([query.id * number])], schema=SCHEMA))
+        closed, opened = (
+            pa.table({"_slice": [number], "x": [number]}),
+            pa.table({"_slice": [number + 1], "x": [-number]}),
+        )
+        epoch = Epoch(number, float(number))
+        epoch.files = [
+            *results.close(),
+            self.log.write(number, [State(query, closed, opened) for query in self.ids]),
+        ]
+        epoch.unneeded = self.log.unneeded(dict.fromkeys(self.ids, number - self.window), self.ids)
+        epoch.streams["s"] = Advance(Progress(batch=number, watermark=number), number, rows=1)
+        for query in self.home.catalog.queries():
+            epoch.queries.append(replace(query, latest_end=number * 1_000_000, answers=number))
+        self.home.commit(epoch)
+
+    def answers(self):
+        rows = [pq.read_table(self.home.path / file.path) for file in self.home.catalog.files("results")]
+        return sorted(tuple(row.values())[2:] for table in rows for row in table.to_pylist())
+
+    def count(self):
+        return sum(path.is_file() for path in self.home.path.rglob("*"))
+
+
+def test_many_epochs_leave_few_files_and_all_their_answers(tmp_path):
+    """A thousand epochs here; `script/soak` has ten thousand."""
+    ages = Ages(tmp_path / "home", window=400)
+    compactor = Compactor(ages.home, lambda: 0.0)
+    for number in range(1000):
+        ages.epoch(number)
+        compactor.compact()
+    files = ages.count()
+    assert files <= 16 * 3 * 2 + home.GRACE_FILES + 5
+    assert ages.answers() == sorted(
+        (query * number, query, number) for query in ages.ids for number in range(1000)
+    )
+    closed, opened = SliceLog(Home(tmp_path / "home"), "s").read(ages.ids[0])
+    assert [x for table in closed for x in table["x"].to_pylist()][-401:] == list(range(599, 1000))
+    assert opened["x"].to_pylist() == [-999]
+    assert ages.home.catalog.rows("SELECT count(*) FROM epochs") == [(1000,)]
+
+
+def test_the_slice_log_is_bounded_by_the_windows(tmp_path, small):
+    ages = Ages(tmp_path / "home", window=5)
+    compactor = Compactor(ages.home, lambda: 0.0)
+    sizes = []
+    for number in range(120):
+        ages.epoch(number)
+        compactor.compact()
+        sizes.append(sum(file.rows for file in ages.home.catalog.files("slices")))
+    assert max(sizes[60:]) <= max(sizes[:60])
+
+
+def test_answers_past_their_retain_are_gone_at_once_and_their_files_soon(spark, tmp_path, small):
+    ages = Ages(tmp_path / "home", retain=10_000_000)
+    compactor = Compactor(ages.home, lambda: 1.0)
+    for number in range(40):
+        ages.epoch(number)
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    seen = sorted(row.window_end.timestamp() for row in engine.results("q0").collect())
+    assert seen == list(range(30, 40))
+    assert len(ages.answers()) == 80
+    compactor.compact()
+    seen = sorted(row.window_end.timestamp() for row in engine.results("q0").collect())
+    assert seen == list(range(30, 40))
+    assert len(ages.answers()) <= 2 * (10 + 9)  # what is in files with others that are still there
+
+
+def test_an_answer_that_one_query_lets_go_another_may_keep(tmp_path, small):
+    ages = Ages(tmp_path / "home")
+    with ages.home.catalog.transaction() as database:
+        database.execute("UPDATE queries SET retain = 5000000 WHERE id = ?", (ages.ids[0],))
+    compactor = Compactor(ages.home, lambda: 1.0)
+    for number in range(30):
+        ages.epoch(number)
+        compactor.compact()
+    kept = ages.answers()
+    assert [row for row in kept if row[1] == ages.ids[1]] == [
+        (ages.ids[1] * n, ages.ids[1], n) for n in range(30)
+    ]
+    assert len([row for row in kept if row[1] == ages.ids[0]]) < 15
+
+
+def test_the_rows_of_a_dropped_query_go_with_the_next_merge(tmp_path, small):
+    ages = Ages(tmp_path / "home")
+    compactor = Compactor(ages.home, lambda: 1.0)
+    for number in range(8):
+        ages.epoch(number)
+    ages.home.drop_query(ages.queries[0])
+    ages.queries = ages.queries[1:]
+    ages.epoch(8)
+    compactor.compact()
+    assert {row[1] for row in ages.answers()} == {ages.ids[1]}
+    ages.home.drop_query(ages.queries[0])
+    assert ages.home.catalog.files("results") == []
+
+
+def test_a_stream_is_answered_alike_with_and_without(spark, tmp_path, small):
+    files = Files(spark, tmp_path / "in")
+    for start in range(0, 80, 8):
+        files.add(start, start + 8)
+    engine = engine_on(files, tmp_path / "home")
+    engine.run(seal=False)
+    Compactor(engine._home, lambda: 0.0).compact()
+    merged = [
+        file for kind in ("results", "slices") for file in engine._home.catalog.files(kind) if file.level
+    ]
+    assert {file.kind for file in merged} == {"results", "slices"}
+    files.add(80, 90)
+    again = engine_on(files, tmp_path / "home")  # which reads the merged slices
+    again.run()
+    again.check()
+    assert_answers(again, events(spark, 0, 90))
+
+
+def test_the_last_hour_is_read_from_few_files(spark, tmp_path, monkeypatch):
+    monkeypatch.setattr(compaction, "FAN", 1000)
+    files = Files(spark, tmp_path / "in")
+    for start in range(0, 80, 8):
+        files.add(start, start + 8)
+    engine = engine_on(files, tmp_path / "home")
+    engine.run()
+    whole, last = engine.results("q"), engine.results("q", last="20 seconds")
+    latest = max(row.window_end for row in whole.collect())
+    assert sorted(last.collect()) == sorted(
+        row for row in whole.collect() if row.window_end > latest - timedelta(seconds=20)
+    )
+    assert len(last.inputFiles()) < len(whole.inputFiles()) / 2
+    with_epochs = engine.results("q", epochs=True)
+    assert with_epochs.columns == [*whole.columns, "_epoch"]
+    assert {row._epoch for row in with_epochs.collect()} == set(range(11))
+
+
+def test_late_rows_and_dead_letters_are_kept_for_their_retain(spark, tmp_path, small):
+    files = Files(spark, tmp_path / "in")
+    now = [1_000_000.0]
+    for start in (100, 0, 1, 2, 3):
+        files.add(start, start + 1)
+    engine = engine_on(files, tmp_path / "home", clock=lambda: now[0], retain="1 hour")
+    engine.run(seal=False)
+    Compactor(engine._home, lambda: now[0]).compact()
+    assert [file.level for file in engine._home.catalog.files("late")] == [1, 0]
+    assert engine.late("events").count() == 40
+    now[0] += 3601
+    Compactor(engine._home, lambda: now[0]).compact()
+    assert engine.late("events").count() == 0
+    assert engine.progress("events").late == 40

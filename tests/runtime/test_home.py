@@ -1,0 +1,172 @@
+"""A home says clearly what is wrong with it, and loses nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tarfile
+import textwrap
+from pathlib import Path
+
+import pytest
+
+import windrow
+from tests.api.test_engine import SQL, Files, assert_answers, engine_on, events
+from windrow.runtime.home import Home
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+
+
+@pytest.fixture
+def files(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 40)
+    files.add(40, 90)
+    return files
+
+
+def only(home, pattern):
+    return max(home.glob(pattern))
+
+
+@pytest.mark.parametrize("damage", ["truncated", "changed", "missing"])
+@pytest.mark.parametrize("pattern", ["slices/events/*.slices", "results/*/*.parquet"])
+def test_a_damaged_file_is_named_and_nothing_is_made_up(spark, files, tmp_path, damage, pattern):
+    home = tmp_path / "home"
+    engine_on(files, home).run(seal=False)
+    copy = shutil.copytree(home, tmp_path / "copy")
+    path = only(home, pattern)
+    content = path.read_bytes()
+    if damage == "truncated":
+        path.write_bytes(content[:-100])
+    elif damage == "changed":
+        path.write_bytes(content[:50] + bytes([content[50] ^ 1]) + content[51:])
+    else:
+        path.unlink()
+    told = {
+        "truncated": "bytes and was written with",
+        "changed": "its checksum differs",
+        "missing": "is missing",
+    }
+    files.add(90, 100)
+    engine = engine_on(files, home)
+    if path.suffix == ".slices":
+        with pytest.raises(
+            windrow.HomeError, match=f"{path.name}.*{told[damage]}.*put the file.* back from a copy"
+        ):
+            engine.run(seal=False)
+        assert engine.progress("events").rows == 900  # the epoch that needed it was not committed
+    elif damage == "changed":  # Spark does not look at every byte; a check of the home does
+        with pytest.raises(windrow.HomeError, match=f"{path.name}.*{told[damage]}"):
+            engine.check()
+    else:
+        with pytest.raises(windrow.HomeError, match=f"{path.name}.*{told[damage]}"):
+            engine.results("q")
+    shutil.copy(copy / path.relative_to(home), path)
+    engine = engine_on(files, home)
+    engine.check()
+    engine.run()
+    assert_answers(engine, events(spark, 0, 100))
+
+
+def test_a_damaged_catalog_is_named(spark, tmp_path):
+    home = tmp_path / "home"
+    windrow.Engine(home, spark=spark).close()
+    (home / "catalog.db").write_bytes(b"SQLite format 3\0" + b"nonsense" * 1000)
+    with pytest.raises(windrow.HomeError, match=r"cannot use .*/home as a home: .*catalog\.db is damaged"):
+        windrow.Engine(home, spark=spark)
+
+
+def test_a_home_that_cannot_be_written_is_refused(tmp_path):
+    """As a user without rights, in a process of its own: root may write everywhere."""
+    home = tmp_path / "home"
+    Home(home).close()
+    program = textwrap.dedent(f"""
+        import os
+        from windrow.runtime.home import Home
+        from windrow.errors import HomeError
+        if os.geteuid() == 0:
+            os.setuid(65534)
+        try:
+            Home({str(home)!r})
+        except HomeError as error:
+            print("refused:", error)
+    """)
+    for path in [home, *home.iterdir()]:
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    for parent in tmp_path.parents:
+        if (
+            parent.owner() == Path.home().owner()
+            and os.access(parent, os.W_OK)
+            and parent.name.startswith("pytest")
+        ):
+            parent.chmod(0o755)
+    tmp_path.chmod(0o755)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    home.chmod(0o755)
+    assert "refused: cannot use" in done.stdout, done.stderr
+    assert "an engine must be able to write there" in done.stdout
+
+
+def test_a_directory_with_other_things_is_no_home(tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(windrow.HomeError, match="is not a home, and it is not empty"):
+        Home(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["notes.txt"]
+
+
+def test_one_engine_runs_at_a_time(tmp_path):
+    first, second = Home(tmp_path / "home"), Home(tmp_path / "home")
+    with (
+        first.running(),
+        pytest.raises(windrow.HomeError, match="another engine is running on"),
+        second.running(),
+    ):
+        pass
+    with second.running():
+        pass
+
+
+def test_what_a_crash_left_is_swept_away(spark, files, tmp_path):
+    home = tmp_path / "home"
+    engine_on(files, home).run(seal=False)
+    orphan = only(home, "results/*/*.parquet").with_name("000000007-deadbeef.parquet")
+    orphan.write_bytes(b"half a file")
+    engine = engine_on(files, home)
+    engine.run()
+    assert not orphan.exists()
+    assert_answers(engine, events(spark, 0, 90))
+
+
+def test_a_home_of_format_1_is_brought_up_to_date_and_goes_on(spark, tmp_path):
+    """The archive was made by the version that had format 1; it has read two of the three files."""
+    with tarfile.open(FIXTURES / "home-format-1.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    home = tmp_path / "home"
+    for path in [home / "catalog.db", *(home / "streams").rglob("*")]:  # it was made elsewhere
+        if path.name == "catalog.db":
+            with sqlite3.connect(path) as database:
+                database.execute(
+                    "UPDATE relations SET definition = replace(definition, '/OLD/', ?)", (f"{tmp_path}/",)
+                )
+            database.close()
+        elif path.is_file():
+            path.write_text(path.read_text().replace("/OLD/", f"{tmp_path}/"))
+    engine = windrow.Engine(home, spark=spark)
+    assert engine.status().streams[0].rows == 900
+    assert engine.results("q").count() == 60
+    engine.run()
+    assert engine.progress("events").rows == 1300
+    assert_answers(engine, events(spark, 0, 130))
+    assert not list(home.rglob("*.arrow"))
+
+
+def test_the_same_query_again_is_the_same(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    engine.run(seal=False)
+    again = engine_on(files, tmp_path / "home", sql=SQL)
+    again.run()
+    assert_answers(again, events(spark, 0, 90))
