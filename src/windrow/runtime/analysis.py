@@ -116,7 +116,7 @@ def reason(error: BaseException) -> str:
         chain.append(str(error))
     told = [text for text in chain if CONDITION.search(text)] or chain[:1]
     told = list(dict.fromkeys(map(_brief, told)))
-    if any("[FAILED_READ_FILE" in text for text in chain):
+    if any("[FAILED_READ_FILE.NO_HINT]" in text for text in chain):
         # A file that cannot be read says where; its cause says what is wrong with it.
         return " ".join([*told, _brief(chain[-1])][:2])
     return told[0]
