@@ -38,9 +38,9 @@ def test_a_table_of_answers():
 def test_progress_counts_epochs_and_shows_late_rows_only_if_there_are_any():
     progress = RunProgress(["delays"])
     latest = {"delays": answers(mean=[1.0])}
-    progress(EpochReport(0, "flights", 10, 0, 0, WATERMARK, 0.1, {"delays": 4}, latest))
+    progress(EpochReport(0, "flights", 0, 10, 0, 0, WATERMARK, 0.1, False, {"delays": 4}, latest))
     assert "late" not in drawn(progress.render())
-    progress(EpochReport(1, "flights", 1_000, 2, 1, WATERMARK, 0.1, {"delays": 1_000}, latest))
+    progress(EpochReport(1, "flights", 1, 1_000, 2, 1, WATERMARK, 0.1, False, {"delays": 1_000}, latest))
     text = drawn(progress.render(), width=100)
     assert "1,010 rows" in text
     assert "watermark 2013-07-01 12:00:00" in text
@@ -65,7 +65,7 @@ def test_the_board_of_the_demo_fits_a_small_terminal():
         "distance": answers(miles=[1_000_000]),
         "made_up": answers(minutes=[4.2]),
     }
-    board(EpochReport(0, "flights", 50, 0, 0, WATERMARK, 0.1, {"delays_6h": 3}, latest))
+    board(EpochReport(0, "flights", 0, 50, 0, 0, WATERMARK, 0.1, False, {"delays_6h": 3}, latest))
     board.departures(0, answers(departures=[80, 99, 98]))
     full = drawn(board.render())
     assert "01 Jul 2013" in full

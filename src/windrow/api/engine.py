@@ -67,6 +67,7 @@ class Engine:
         self._relations = Relations(self.spark, self._home)
         self._queries: dict[str, RunningQuery] = {}
         self._unnamed: list[str] = []
+        self._metrics: list[MetricsServer] = []
         self._clock = clock
         self._running = Running(
             self.spark,
@@ -87,6 +88,8 @@ class Engine:
 
     def close(self) -> None:
         """Close the home (and remove a temporary one). Spark goes on."""
+        for server in self._metrics:
+            server.stop()
         self._home.close()
         if self._temporary is not None:
             self._temporary.cleanup()
@@ -255,17 +258,19 @@ class Engine:
 
     def status(self) -> Status:
         """Streams, queries, disk: what came, how far it is, what is held, what no longer runs."""
-        status = read_status(self._home.catalog, self._clock())
-        waiting = {reader.runner.stream.name: reader.outstanding_files for reader in self._running.readers}
-        streams = (replace(s, outstanding_files=waiting.get(s.name)) for s in status.streams)
-        return replace(status, streams=tuple(streams))
+        return read_status(self._home.catalog, self._clock())
 
     def serve_metrics(self, port: int, address: str = "127.0.0.1") -> MetricsServer:
         """Serve `status()` to Prometheus, at http://address:port/metrics, until the server's `stop()`.
 
         Port 0 takes a free one; `server.port` says which.
         """
-        return MetricsServer(self.status, port, address)
+        self._metrics.append(MetricsServer(self.status, port, address))
+        return self._metrics[-1]
+
+    def check(self) -> int:
+        """Read every file of the home and compare it with what was written; how many there are."""
+        return self._home.check()
 
     def _stream_name(self, name: str) -> tuple[str, Stream | None]:
         """A stream's name as it is spelled, and the stream if it is declared here."""
@@ -318,7 +323,10 @@ class Engine:
 
         A query stays until it is dropped: if its stream went on without it, its answers would have a hole.
         """
-        for stored in self._home.catalog.queries():
+        stored_queries = self._home.catalog.queries()
+        known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
+        self._queries = {name: query for name, query in self._queries.items() if query.stored.id in known_ids}
+        for stored in stored_queries:
             if stored.sealed or any(known.lower() == stored.name.lower() for known in self._queries):
                 continue
             try:

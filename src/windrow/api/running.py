@@ -9,7 +9,8 @@ from windrow.api.live import Live
 from windrow.errors import QueryFailed, WindrowError
 from windrow.logical import quoted
 from windrow.runtime.compaction import Compactor
-from windrow.runtime.epoch import LOG, Epochs
+from windrow.runtime.epoch import Epochs
+from windrow.runtime.logs import LOG
 from windrow.runtime.reader import Reader
 from windrow.runtime.stage import StreamRunner
 
@@ -198,10 +199,12 @@ class Running:
 
     def _raise_what_went_wrong(self) -> None:
         """At the end of a bounded run, when everything that could be done has been."""
-        for name, why in self._quarantined.items():
+        if self._quarantined:
+            told = "\n".join(f"{name}: {why}" for name, why in self._quarantined.items())
+            one = "it is" if len(self._quarantined) == 1 else "they are"
             others = [query.stored.name for query in self._queries() if query.stored.quarantined is None]
             rest = f"; the others are answered ({', '.join(others[:5])}{', …'[: 3 * (len(others) > 5)]})"
-            raise QueryFailed(f"{name}: {why}\nit is quarantined{rest if others else ''}")
+            raise QueryFailed(f"{told}\n{one} quarantined{rest if others else ''}")
         for query in self._queries():
             if query.sink_error is not None:
                 kind = type(query.sink_error).__name__

@@ -13,7 +13,9 @@ import click
 import windrow
 from windrow.cli.demo.command import demo
 from windrow.cli.explain import explain
+from windrow.cli.query import query
 from windrow.cli.run import run
+from windrow.cli.status import status
 from windrow.errors import WindrowError
 
 
@@ -54,9 +56,16 @@ def main() -> None:
       windrow demo                 see it work, on a year of real flights
       windrow explain delays.cql   how the queries would be computed
       windrow run delays.cql       compute them over the files that are there
+
+    \b
+      windrow run delays.cql --home delays-home --forever    keep computing
+      windrow status delays-home                             how that is going
+      windrow query list delays-home                         its queries
     """
 
 
 main.add_command(demo)
 main.add_command(run)
 main.add_command(explain)
+main.add_command(status)
+main.add_command(query)

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-import signal
-from contextlib import contextmanager
-from threading import Event
+from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
 import click
 from rich.markup import escape
+from rich.text import Text
 
 from windrow.cli.progress import RunProgress
 from windrow.cli.session import engine
+from windrow.cli.signals import stop_signals
 from windrow.cli.statements import read_statements, statements_file
 from windrow.cli.terminal import counted, messages_console, print_answers
+from windrow.errors import QueryFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     import windrow
 
 
@@ -52,8 +51,27 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many answers of an unnamed query to print: the latest ones; 0 prints all.",
 )
+@click.option(
+    "--metrics",
+    type=click.IntRange(0, 65_535),
+    metavar="PORT",
+    help="While it runs, serve metrics for Prometheus at http://127.0.0.1:PORT/metrics; 0 takes a free port.",
+)
+@click.option(
+    "--log",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    help="Append to this file what happens, one JSON object a line.",
+)
 def run(
-    file: IO[bytes], home: str | None, until_end: bool, seal: bool, trigger: str | None, rows: int
+    file: IO[bytes],
+    home: str | None,
+    until_end: bool,
+    seal: bool,
+    trigger: str | None,
+    rows: int,
+    metrics: int | None,
+    log: str | None,
 ) -> None:
     """Run the statements of FILE: declare its streams and tables, compute its queries.
 
@@ -70,10 +88,14 @@ def run(
       windrow run hot.cql                             compute, print, done
       windrow run hot.cql --home hot-home --forever   keep computing, keep the answers
       windrow run - < hot.cql                         statements from standard input
+      windrow run hot.cql --home hot-home --forever --metrics 9090 --log hot.log
 
     The answers of a bare SELECT are printed at the end; those of a named query (CREATE QUERY … AS) stay in
     the home, to be read from Python. Answers go to standard output, everything else to standard error.
     Paths in FILE are relative to the current directory.
+
+    A query that fails is quarantined: the others go on, and it is named at the end. `windrow status` shows
+    how a home is doing.
 
     A run until the end seals its streams: in the same home, whatever comes later is late. To go on
     later, run with --no-seal, or with --forever.
@@ -81,51 +103,60 @@ def run(
     if until_end and trigger is not None:
         raise click.UsageError("--trigger goes with --forever: a run until the end takes what is there")
     text = read_statements(file)
-    with engine(home) as eng:
+    with ExitStack() as held:
+        if log is not None:
+            from windrow.api.homes import log_to
+
+            held.enter_context(log_to(log))
+        eng = held.enter_context(engine(home))
         eng.execute(text)
-        progress = RunProgress(eng.queries, hint="" if until_end else "; Ctrl-C stops")
+        if metrics is not None:
+            server = held.enter_context(eng.serve_metrics(metrics))
+            messages_console().print(f"[dim]metrics: {server.url}[/dim]")
+        progress = RunProgress(eng.queries, hint="" if until_end else "; Ctrl-C stops", status=eng.status)
         eng.on_epoch = progress
+        failure: QueryFailed | None = None
         with progress:
-            if until_end:
-                eng.run(seal=seal)
-            else:
-                run_forever(eng, trigger or "1 second")
+            try:
+                if until_end:
+                    eng.run(seal=seal)
+                else:
+                    run_forever(eng, trigger or "1 second", progress)
+            except QueryFailed as error:
+                failure = error  # the others have answered
         messages_console().print(progress.summary())
         show_unnamed(eng, rows)
         show_named(eng, progress, home)
+        if failure is not None:
+            raise failure
 
 
-def run_forever(eng: windrow.Engine, trigger: str) -> None:
-    """Process rows as they come, until Ctrl-C (or a polite kill), or until a stream fails."""
+def run_forever(eng: windrow.Engine, trigger: str, progress: RunProgress) -> None:
+    """Process rows as they come, until Ctrl-C (or a polite kill), or until nothing is left to do."""
+    check_that_one_runs(eng)
     with stop_signals() as stopped, eng.start(trigger=trigger) as live:
         while live.active and not stopped.is_set():
             stopped.wait(0.2)
+            if progress.any_quarantined:
+                check_that_one_runs(eng)
         if not stopped.is_set():
             live.wait(1)  # raises what stopped it
 
 
-@contextmanager
-def stop_signals() -> Iterator[Event]:
-    """An event that SIGINT and SIGTERM set, in place of Spark's own handler, which would cancel the batch
-    that is under way. A second one interrupts at once."""
-    stopped = Event()
-
-    def stop(number: int, _: object) -> None:
-        if stopped.is_set():
-            raise KeyboardInterrupt
-        stopped.set()
-
-    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield stopped
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+def check_that_one_runs(eng: windrow.Engine) -> None:
+    """An engine whose queries are all in quarantine would read on, for nothing."""
+    failed = quarantined(eng)
+    if failed and failed.keys() == {query.name for query in eng.status().queries}:
+        reasons = "\n".join(f"{name}: {why}" for name, why in failed.items())
+        raise QueryFailed(f"{reasons}\nno query is left to run; drop them, and run again")
 
 
 def show_unnamed(eng: windrow.Engine, rows: int) -> None:
     """The latest answers of the queries that have no name."""
+    failed = quarantined(eng)
     for name in eng.unnamed_queries:
+        if name in failed:
+            continue
         answers = eng.results(name)
         total = answers.count()
         columns = [f"`{column.replace('`', '``')}`" for column in answers.columns]
@@ -144,14 +175,24 @@ def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> 
     if not named:
         return
     console = messages_console()
+    failed = quarantined(eng)
     for name in named:
+        if name in failed:
+            console.print(Text(f"{name}: quarantined: {failed[name]}", style="red"))
+            continue
         totals = progress.totals[name]
         until = f", until {totals.last}" if totals.answers else ""
         console.print(f"[cyan]{name}[/cyan]: {counted(totals.answers, 'new answer')}{until}")
     if home is None:
         console.print("[dim]their home was temporary; to keep them, run with --home DIR[/dim]")
         return
+    readable = next((name for name in named if name not in failed), named[0])
     console.print(
-        f"read them in Python: windrow.Engine({escape(repr(home))}).results({named[0]!r}).show()",
+        f"read them in Python: windrow.Engine({escape(repr(home))}).results({readable!r}).show()",
         soft_wrap=True,
     )
+
+
+def quarantined(eng: windrow.Engine) -> dict[str, str]:
+    """The queries that no longer run, and why."""
+    return {q.name: q.quarantined for q in eng.status().queries if q.quarantined is not None}

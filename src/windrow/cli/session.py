@@ -1,16 +1,20 @@
 """An engine for a command, with Spark's chatter kept out of the terminal.
 
 The JVM writes to the standard error that it was born with, and would write across a live display. It
-gets a log file instead, which is shown only when Spark does not start.
+gets a log file instead, which is shown only when Spark does not start. What Windrow itself warns of is
+shown.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import tempfile
 from contextlib import contextmanager
 from typing import IO, TYPE_CHECKING
+
+import click
 
 import windrow
 from windrow.cli.terminal import status
@@ -26,7 +30,7 @@ def engine(home: str | os.PathLike[str] | None = None) -> Iterator[windrow.Engin
     with tempfile.TemporaryFile(prefix="windrow-spark-", suffix=".log") as log:
         with status("starting Spark …"):
             opened = _open(home, log)
-        with opened:
+        with opened, _warnings_shown():
             yield opened
 
 
@@ -43,6 +47,26 @@ def _open(home: str | os.PathLike[str] | None, log: IO[bytes]) -> windrow.Engine
             f"Spark did not start: {error}\n{said}\n"
             "Windrow needs Java 17 or 21: put its `java` on PATH, or set JAVA_HOME to its directory"
         ) from error
+
+
+class _Shown(logging.Handler):
+    """Prints records for people."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one, past whatever stands on standard error: a live display lets `sys.stderr` through."""
+        colour = "red" if record.levelno >= logging.ERROR else "yellow"
+        click.secho(f"{record.levelname.lower()}: {record.getMessage()}", fg=colour, err=True)
+
+
+@contextmanager
+def _warnings_shown() -> Iterator[None]:
+    """Show what the engine warns of, also where its log goes to a file."""
+    log, shown = logging.getLogger("windrow"), _Shown(logging.WARNING)
+    log.addHandler(shown)
+    try:
+        yield
+    finally:
+        log.removeHandler(shown)
 
 
 @contextmanager

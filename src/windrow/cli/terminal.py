@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import rich.box
@@ -85,6 +85,23 @@ def counted(count: int, what: str) -> str:
     ('1 row', '2,000 rows')
     """
     return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def duration(length: timedelta | float | None) -> str:
+    """A length of time (a number is seconds), as coarse as people say it.
+
+    >>> [duration(s) for s in (0.0421, 3.25, 90, 7_200, 400_000, 1e9, -5, None)]
+    ['0.04 s', '3.2 s', '90 s', '2 h', '5 days', '32 years', '-5 s', '–']
+    """
+    if length is None:
+        return "–"
+    seconds = length.total_seconds() if isinstance(length, timedelta) else length
+    if seconds < 0:
+        return f"-{duration(-seconds)}"
+    for unit, size in (("years", 365.25 * 86_400), ("days", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:,.0f} {unit}"
+    return f"{seconds:.2f} s" if seconds < 1 else f"{seconds:.{int(seconds < 10 and seconds % 1 > 0)}f} s"
 
 
 def print_answers(answers: pa.Table) -> None:

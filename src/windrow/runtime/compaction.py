@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 from windrow.errors import HomeError
 from windrow.runtime.durable import check, reading, remove
 from windrow.runtime.faults import reach
+from windrow.runtime.logs import event
 from windrow.runtime.refused_tables import DEFAULT_RETAIN
 from windrow.runtime.results import END, QUERY, results_writer
 from windrow.runtime.slice_log import SliceLog
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
     from windrow.runtime.catalog import DataFile, StoredQuery
     from windrow.runtime.home import Home
-
-LOG = logging.getLogger("windrow")
 
 FAN = 16
 FULL = 128 << 20
@@ -77,7 +76,11 @@ class Compactor:
             try:
                 self.compact()
             except (OSError, sqlite3.Error, HomeError, pa.ArrowException) as error:
-                LOG.error("compaction of %s failed, and is tried again later: %s", self._home.path, error)
+                event(
+                    logging.ERROR, "compaction_failed",
+                    "compaction of %(home)s failed, and is tried again later: %(reason)s",
+                    home=str(self._home.path), reason=str(error), error=error,
+                )  # fmt: skip
 
     def compact(self) -> int:
         """Do all that is due; how many files were merged."""
@@ -163,6 +166,10 @@ class Compactor:
         reach("compaction written")
         self._home.replace_files(files, [replace(merged, level=first.level + 1)], self._clock())
         reach("compaction committed")
+        event(
+            logging.INFO, "compacted", "%(files)d files of %(kind)s %(owner)s became one of %(rows)d rows",
+            kind=first.kind, owner=first.owner, files=len(files), into=merged.path, rows=merged.rows,
+        )  # fmt: skip
 
     def _merge_rows(self, files: list[DataFile], path: Path) -> DataFile:
         paths = [self._home.path / file.path for file in files]

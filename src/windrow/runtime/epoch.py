@@ -25,6 +25,7 @@ from windrow.errors import HomeError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.runtime.faults import reach
 from windrow.runtime.home import Advance, Epoch, explained
+from windrow.runtime.logs import event
 from windrow.runtime.project import project
 from windrow.runtime.results import ResultWriter, answers_since, ends
 from windrow.runtime.slice_log import State
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     from windrow.runtime.catalog import StoredQuery
     from windrow.runtime.home import Home
     from windrow.runtime.stage import Part, RunningQuery
-
-LOG = logging.getLogger("windrow")
 
 
 @dataclass(frozen=True)
@@ -185,9 +184,8 @@ class Epochs:
                 query.stored = now
                 if not now.runs:
                     query.state = None
-            for name, error in part.failed.items():
-                LOG.error("query '%s' failed and is quarantined: %s", name, error)
             reports.append(self._report(number, part, answers, committing))
+            _log(reports[-1], part)
         for query in queries:
             if query.sink is not None and query.stored.id in answers:
                 self._deliver(query, number, answers[query.stored.id].kept)
@@ -330,10 +328,45 @@ class Epochs:
     @staticmethod
     def _note_sink_error(query: RunningQuery, error: Exception) -> None:
         query.sink_error = error
-        LOG.warning(
-            "the sink of query '%s' failed (%s: %s); its answers are kept and come again with the next epoch",
-            query.stored.name, type(error).__name__, error,
+        event(
+            logging.WARNING,
+            "sink_failed",
+            "the sink of query '%(query)s' failed (%(kind)s: %(reason)s); its answers are kept and come "
+            "again with the next epoch",
+            query=query.stored.name, kind=type(error).__name__, reason=str(error),
+            delivered=query.stored.delivered, error=error,
         )  # fmt: skip
+
+
+def _log(report: EpochReport, part: Part) -> None:
+    stream, epoch = report.stream, report.epoch
+    for query, error in part.failed.items():
+        event(
+            logging.ERROR, "query_quarantined", "query '%(query)s' failed and is quarantined: %(reason)s",
+            query=query, stream=stream, epoch=epoch, reason=str(error), error=error,
+        )  # fmt: skip
+    if report.dead:
+        event(
+            logging.WARNING, "dead_letters",
+            "stream '%(stream)s': %(dead)d dead letters in epoch %(epoch)d, %(total)d in all",
+            stream=stream, epoch=epoch, dead=report.dead, total=part.progress.dead,
+            max_dead=part.runner.stream.max_dead,
+        )  # fmt: skip
+    if report.idle != part.was_idle:
+        now = "is silent and goes on with the clock" if report.idle else "has rows again"
+        event(
+            logging.INFO, "stream_idle" if report.idle else "stream_awake", f"stream '%(stream)s' {now}",
+            stream=stream, epoch=epoch, watermark=report.watermark,
+        )  # fmt: skip
+    answers = sum(report.answers.values())
+    quiet = report.batch is None and not answers
+    event(
+        logging.DEBUG if quiet else logging.INFO, "epoch_committed",
+        "epoch %(epoch)d: %(stream)s +%(rows)d rows, +%(answers)d answers",
+        epoch=epoch, stream=stream, batch=report.batch, rows=report.rows, late=report.late, dead=report.dead,
+        watermark=report.watermark, idle=report.idle, answers=answers, seconds=report.seconds,
+        commit_seconds=report.commit_seconds,
+    )  # fmt: skip
 
 
 def _last_evaluation(answers: pa.Table) -> pa.Table:

@@ -9,6 +9,7 @@ docs/commit.md has the protocol on a page.
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import sqlite3
 import uuid
@@ -21,6 +22,7 @@ from windrow.errors import HomeError
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
 from windrow.runtime.durable import check, force, force_directories, remove
 from windrow.runtime.faults import reach
+from windrow.runtime.logs import event
 from windrow.runtime.migrate import migrate
 
 if TYPE_CHECKING:
@@ -102,7 +104,12 @@ class Home:
     def running(self) -> Iterator[None]:
         """Hold the home for a run: one engine at a time. Sweeps what an earlier crash left behind."""
         with self._locked():
-            self._sweep()
+            swept, epoch = self._sweep(), self.catalog.last_epoch()
+            if epoch >= 0:
+                event(
+                    logging.INFO, "recovered", "%(home)s goes on after epoch %(epoch)d",
+                    home=str(self.path), epoch=epoch, queries=len(self.catalog.queries()), swept=swept,
+                )  # fmt: skip
             yield
 
     @contextmanager
@@ -120,13 +127,18 @@ class Home:
                 ) from error
             yield
 
-    def _sweep(self) -> None:
+    def _sweep(self) -> int:
         known = {self.path / path for (path,) in self.catalog.rows("SELECT path FROM files")}
         known |= {self.path / path for (path,) in self.catalog.rows("SELECT path FROM doomed")}
-        for folder in FOLDERS:
-            for path in (self.path / folder).rglob("*"):
-                if path.is_file() and path not in known:
-                    remove(path)
+        orphans = [
+            path
+            for folder in FOLDERS
+            for path in (self.path / folder).rglob("*")
+            if path.is_file() and path not in known
+        ]
+        for path in orphans:
+            remove(path)
+        return len(orphans)
 
     def new_path(self, folder: str, epoch: int, suffix: str) -> Path:
         """A path that no file has had; the attempt is in the name, so a replay never meets its past."""

@@ -48,6 +48,7 @@ class Reader:
         self._tables = tables
         self._report = report
         self._query: Any = None
+        self._stopping = False
 
     def start(self, *, live: bool, **trigger: Any) -> None:
         """Start reading; `trigger` as Spark's."""
@@ -56,6 +57,8 @@ class Reader:
             try:
                 queries, tables = self._queries(), self._tables()
                 with self.runner.staged(batch, batch_id, queries, tables, live=live) as part:
+                    if self._stopping:
+                        raise WindrowError("stopped")
                     if part is not None:
                         for report in self._epochs.run(part):
                             self._report(report)
@@ -80,14 +83,6 @@ class Reader:
         """Whether Spark has looked and found nothing."""
         return bool(self._query.status["message"].startswith("Waiting for"))
 
-    @property
-    def outstanding_files(self) -> int | None:
-        """How many files wait, as of the last batch; None where the source does not count files."""
-        last = self._query.lastProgress
-        sources = [] if last is None else last["sources"]
-        found = [source["metrics"].get("numFilesOutstanding") for source in sources if source.get("metrics")]
-        return int(found[0]) if found and found[0] is not None else None
-
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
         with self._our_errors():
@@ -102,9 +97,11 @@ class Reader:
                 self._query.awaitTermination(seconds)
 
     def stop(self) -> None:
-        """Stop; a batch that is under way is given up, whole."""
+        """Stop; a batch that is under way is given up, whole, unless it is being committed already."""
+        self._stopping = True
         if self._query is not None:
             self._query.stop()
+            self.runner.rest()  # Spark does not wait for the callback, and the home is about to be let go
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:

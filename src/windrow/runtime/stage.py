@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from threading import Lock
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -83,6 +83,7 @@ class Part:
     refused: Callable[[int], list[DataFile]] = lambda epoch: []
     """Writes the late and dead rows, with the number of the epoch."""
     begun: float = field(default_factory=time.perf_counter)
+    was_idle: bool = False
 
 
 class StreamRunner:
@@ -98,7 +99,7 @@ class StreamRunner:
         self.stream = stream
         self.progress = home.catalog.progress(stream.name)
         self.log = SliceLog(home, stream.name)
-        self._turn = Lock()  # a heartbeat must not move the watermark that a batch is being judged by
+        self._turn = RLock()  # a heartbeat must not move the watermark that a batch is being judged by
         self.listening_since: float | None = None
         self._home = home
         self._clock = clock
@@ -142,6 +143,11 @@ class StreamRunner:
                 part.batch = batch_id
                 reach("batch staged")
                 yield part
+
+    def rest(self) -> None:
+        """Return when no batch is being staged or committed."""
+        with self._turn:
+            pass
 
     @contextmanager
     def staged_frame(
@@ -203,7 +209,7 @@ class StreamRunner:
         return BEGINNING if self.progress.watermark is None else self.progress.watermark
 
     def _part(self, queries: list[RunningQuery], progress: Progress, clock: float) -> Part:
-        return Part(self, queries, progress, clock, self.evaluated)
+        return Part(self, queries, progress, clock, self.evaluated, was_idle=self.progress.idle)
 
     def _running(self, queries: Iterable[RunningQuery]) -> list[RunningQuery]:
         """Those that still run; one that comes when the stream has run does not know the rows so far."""

@@ -36,8 +36,6 @@ class StreamStatus:
     epoch_seconds: float | None
     """How long its last epoch took."""
     last_batch: datetime | None
-    outstanding_files: int | None = None
-    """Files that wait to be read, where a running engine knows."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,8 @@ class QueryStatus:
     answers: int
     latest_end: datetime | None
     """The end of the latest window answered."""
+    started: bool
+    """Whether an epoch has had it."""
     entries: int
     """Partials held, in open and closed slices."""
     state_bytes: int
@@ -64,6 +64,8 @@ class QueryStatus:
         """In a word: running, waiting (for its first epoch), sealed or quarantined."""
         if self.quarantined is not None:
             return "quarantined"
+        if not self.started:
+            return "waiting"
         return "sealed" if self.sealed else "running"
 
 
@@ -94,8 +96,8 @@ def read_status(catalog: Catalog, clock: float) -> Status:
         streams=tuple(_stream(catalog, name, clock) for name in streams),
         queries=tuple(
             QueryStatus(
-                query.name, query.stream, query.sql, query.answers, _maybe(query.latest_end), query.entries,
-                query.state_bytes, query.sealed, query.quarantined, query.quarantined_epoch,
+                query.name, query.stream, query.sql, query.answers, _maybe(query.latest_end), query.started,
+                query.entries, query.state_bytes, query.sealed, query.quarantined, query.quarantined_epoch,
                 None if query.retain is None else timedelta(microseconds=query.retain),
             )
             for query in catalog.queries()

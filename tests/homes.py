@@ -1,0 +1,50 @@
+"""A home with a history, made without Spark: what an engine would have committed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.runtime.catalog import DataFile, Progress
+from windrow.runtime.home import Advance, Epoch, Home
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLOCK = 1_700_000_000.0
+WATERMARK = 1_699_999_880_000_000
+"""Two minutes before the clock."""
+ODD = 'the "odd" \\ one\n[bold]'
+SCHEMA = pa.schema([("window_end", pa.timestamp("us")), ("delay", pa.float64())])
+DELAYS = "SELECT AVG(delay) AS delay FROM flights [RANGE 6 HOURS SLIDE 5 MINUTES]"
+REASON = "Division by zero. Use [try_divide] instead."
+
+
+def make_home(path: Path) -> None:
+    """Streams `flights` (1,200 rows) and one with an odd name (silent); queries `delays` and `broken`."""
+    home = Home(path)
+    try:
+        for stream in ("flights", ODD):
+            home.catalog.define(stream, "stream", {})
+        delays = home.catalog.add_query("delays", DELAYS, "flights", SCHEMA, retain=86_400_000_000 * 30)
+        broken = home.catalog.add_query("broken", "SELECT 1 / 0 AS delay FROM flights", "flights", SCHEMA)
+        file = home.new_path("results", 0, "parquet")
+        file.write_bytes(b"x" * 1_000)
+        progress = Progress(0, WATERMARK, WATERMARK, clock=CLOCK - 10, rows=1_200, late=3, dead=1)
+        home.commit(
+            Epoch(
+                number=0,
+                clock=CLOCK - 10,
+                seconds=0.5,
+                streams={"flights": Advance(progress, 0, 1_200, 3, 1, 42)},
+                queries=[
+                    replace(delays, answers=42, latest_end=WATERMARK, entries=7, state_bytes=560),
+                    replace(broken, quarantined=REASON, quarantined_epoch=0),
+                ],
+                files=[DataFile(home.name_of(file), "results", delays.schema_id, 0, 0, 42)],
+            )
+        )
+    finally:
+        home.close()
