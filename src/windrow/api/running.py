@@ -140,6 +140,7 @@ class Running:
                     name,
                 )
             runner.listening_since = self._clock() if live else None
+            runner.preload(self._queries_of(name))
             self.reading[name] = self.columns_in_use(name)
             rows = self._relations.read_stream(name)
             ours = [column for column in rows.columns if column.startswith("_windrow_")]

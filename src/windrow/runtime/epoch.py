@@ -215,10 +215,7 @@ class Epochs:
                 answered.kept.append(table)
 
     def _tables(self, part: Part, query: RunningQuery, until: int | None) -> Iterator[pa.Table]:
-        evaluated = part.evaluated
-        if query.stored.complete_after is not None:
-            evaluated = max(evaluated, query.stored.complete_after + query.plan.window.range)
-        state = query.load(part.runner.log, evaluated)
+        state = query.load(part.runner.log, part.evaluated)
         partials = part.partials.get(query.stored.name)
         if partials is not None and len(partials):
             state.push(partials)

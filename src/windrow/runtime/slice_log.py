@@ -84,7 +84,7 @@ class SliceLog:
     def write(self, epoch: int, states: Iterable[State]) -> DataFile:
         """Write the states of an epoch's queries."""
         listed = {file.path for file in self.files()}
-        self._segments = {name: held for name, held in self._segments.items() if name in listed}
+        self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
         path = self._home.new_path(f"slices/{self._stream.lower()}", epoch, "slices")
         segments = write_file(path, states)
         self._segments[self._home.name_of(path)] = segments

@@ -12,14 +12,14 @@ and hands it out again, with the same rows, until the epoch that took it in has 
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from threading import RLock
+from threading import RLock, Thread
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from windrow.errors import QueryFailed, SourceError
+from windrow.errors import HomeError, QueryFailed, SourceError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
 from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
 from windrow.optimizer.passes import FILE, YEAR_10000
@@ -56,13 +56,21 @@ class RunningQuery:
     sink_error: Exception | None = None
     """Why the sink is behind."""
     state: WindowAggregate | None = None
+    _loading: RLock = field(default_factory=RLock, repr=False)
 
     def load(self, log: SliceLog, evaluated: int) -> WindowAggregate:
-        """The state, read back from the slice log if it is not in memory."""
-        if self.state is None:
-            self.state = WindowAggregate(plan_window_aggregation(self.plan))
-            self.state.restore(*log.read(self.stored.id), evaluated)
-        return self.state
+        """The state, read back from the slice log if it is not in memory.
+
+        `evaluated`: up to where the stream's windows have been answered.
+        """
+        with self._loading:
+            if self.state is None:
+                if self.stored.complete_after is not None:
+                    evaluated = max(evaluated, self.stored.complete_after + self.plan.window.range)
+                state = WindowAggregate(plan_window_aggregation(self.plan))
+                state.restore(*log.read(self.stored.id), evaluated)
+                self.state = state
+            return self.state
 
 
 @dataclass
@@ -143,6 +151,17 @@ class StreamRunner:
                 part.batch = batch_id
                 reach("batch staged")
                 yield part
+
+    def preload(self, queries: Iterable[RunningQuery]) -> None:
+        """Read states back while Spark is still getting ready for the first batch."""
+        waiting = [query for query in queries if query.stored.runs and query.stored.started]
+
+        def load() -> None:
+            with suppress(HomeError):  # the epoch that needs it will say so
+                for query in waiting:
+                    query.load(self.log, self.evaluated)
+
+        Thread(target=load, name=f"windrow preload {self.stream.name}", daemon=True).start()
 
     def rest(self) -> None:
         """Return when no batch is being staged or committed."""
