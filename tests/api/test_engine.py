@@ -109,6 +109,26 @@ def test_a_query_of_the_home_goes_on_until_it_is_dropped(spark, files, tmp_path)
         last.results("q")
 
 
+def test_an_engine_that_takes_up_a_query_keeps_its_retain(spark, files, tmp_path):
+    home = tmp_path / "home"
+    first = engine_on(files, home)
+    first.query("kept", SQL, retain="20 seconds")
+    first.run(seal=False)
+    files.add(90, 100)
+    engine = windrow.Engine(home, spark=spark)
+    engine.run()
+    assert engine.status().queries[1].retain == timedelta(seconds=20)
+
+
+def test_a_stream_keeps_what_it_is(spark, files, tmp_path):
+    home = tmp_path / "home"
+    with windrow.Engine(home, spark=spark) as engine:
+        engine.stream("events", events(spark, 0, 5), timestamp="ts")
+    told = "stream 'events' is defined otherwise in this home:\n.*static DataFrame"
+    with pytest.raises(windrow.HomeError, match=told):
+        engine_on(files, home)
+
+
 def test_two_engines_can_take_turns(spark, files, tmp_path):
     home = tmp_path / "home"
     first, second = engine_on(files, home), engine_on(files, home)

@@ -111,3 +111,33 @@ def test_a_new_sink_begins_with_what_comes(spark, files, tmp_path):
     engine.sink("q", seen)
     engine.run(seal=False)
     assert list(seen.got) == [3]
+
+
+def test_a_sink_that_comes_while_it_runs_may_fail_at_once(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    failing = Collecting(fail=[3])
+    with engine.start(trigger="20 milliseconds") as live:
+        live.process_available()
+        engine.sink("q", failing)
+        files.add(60, 80)
+        live.process_available()
+        files.add(80, 100)
+        failing.fail.clear()
+        live.process_available()
+        assert live.active
+    assert failing.calls == [3, 3, 4]
+    assert sorted(failing.got) == [3, 4]
+
+
+def test_an_epoch_is_one_call_however_many_pieces_its_answers_came_in(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 20)
+    files.add(200_000, 200_001)
+    seen = Collecting()
+    engine = engine_on(
+        files, tmp_path / "home", sql="SELECT COUNT(*) AS n FROM events [RANGE 1 DAY SLIDE 1 SECOND]"
+    )
+    engine.sink("q", seen)
+    engine.run(seal=False)
+    assert seen.calls == [0, 1]
+    assert len(seen.rows) == engine.results("q").count() > 1 << 16

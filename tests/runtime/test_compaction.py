@@ -47,13 +47,13 @@ class Ages:
         self.window = window
         self.ids = [query.id for query in self.queries]
 
-    def epoch(self, number):
+    def epoch(self, number, rows=1):
         results = ResultWriter(self.home, number)
         for query in self.queries:
             instants = pa.array([number * 1_000_000], pa.int64()).cast(SCHEMA.field("window_end").type)
             results.write(query, pa.table([instants, instants, pa.array([query.id * number])], schema=SCHEMA))
         closed, opened = (
-            pa.table({"_slice": [number], "x": [number]}),
+            pa.table({"_slice": [number] * rows, "x": [number] * rows}),
             pa.table({"_slice": [number + 1], "x": [-number]}),
         )
         epoch = Epoch(number, float(number))
@@ -198,3 +198,42 @@ def test_late_rows_and_dead_letters_are_kept_for_their_retain(spark, tmp_path, s
     Compactor(engine._home, lambda: now[0]).compact()
     assert engine.late("events").count() == 0
     assert engine.progress("events").late == 40
+
+
+def test_a_large_file_is_not_merged_around(tmp_path, small, monkeypatch):
+    """Slices close in the order of epochs, and the newest open ones count."""
+    ages = Ages(tmp_path / "home", window=100)
+    for number in range(8):
+        ages.epoch(number, rows=1000 if number == 2 else 1)
+    sizes = [file.bytes for file in ages.home.catalog.files("slices")]
+    monkeypatch.setattr(compaction, "FULL", sizes[2])
+    assert max(sizes[:2] + sizes[3:]) < sizes[2]
+    Compactor(ages.home, lambda: 0.0).compact()
+    closed, opened = SliceLog(ages.home, "s").read(ages.ids[0])
+    assert [x for table in closed for x in dict.fromkeys(table["x"].to_pylist())] == list(range(8))
+    assert opened["x"].to_pylist() == [-7]
+
+
+def test_a_query_that_stands_still_does_not_keep_the_answers_of_others(tmp_path, small):
+    ages = Ages(tmp_path / "home", retain=10_000_000)
+    compactor = Compactor(ages.home, lambda: 1.0)
+    ages.home.catalog.add_query("never", "SELECT …", "s", SCHEMA)  # the same schema, and no answer ever
+    never = ages.home.catalog.query("never").id
+    for number in range(100):
+        ages.epoch(number)
+        with ages.home.catalog.transaction() as database:
+            database.execute("UPDATE queries SET latest_end = NULL WHERE id = ?", (never,))
+        compactor.compact()
+    assert len(ages.home.catalog.files("results")) < 20
+
+
+def test_one_file_that_spans_much_does_not_stop_the_rest(tmp_path, small):
+    ages = Ages(tmp_path / "home", retain=50_000_000)
+    compactor = Compactor(ages.home, lambda: 1.0)
+    ages.epoch(0)
+    with ages.home.catalog.transaction() as database:
+        database.execute("UPDATE files SET earliest = -1000000000000 WHERE kind = 'results'")
+    for number in range(1, 60):
+        ages.epoch(number)
+        compactor.compact()
+    assert len(ages.home.catalog.files("results")) < 20

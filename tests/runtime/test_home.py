@@ -65,6 +65,7 @@ def test_a_damaged_file_is_named_and_nothing_is_made_up(spark, files, tmp_path, 
     else:
         with pytest.raises(windrow.HomeError, match=f"{path.name}.*{told[damage]}"):
             engine.results("q")
+    path.parent.mkdir(exist_ok=True)
     shutil.copy(copy / path.relative_to(home), path)
     engine = engine_on(files, home)
     engine.check()

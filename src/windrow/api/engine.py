@@ -336,7 +336,7 @@ class Engine:
                     self._relations.recall(table.name)
                 if not self._relations.is_unbounded(stored.stream):
                     continue  # a frame that can be read again, or one that this engine does not have
-                self._add_query(stored.name, statement, None)
+                self._add_query(stored.name, replace(statement, retain=stored.retain), None)
             except WindrowError as error:
                 raise HomeError(
                     f"this home also has query '{stored.name}', which cannot go on: {error}\n"

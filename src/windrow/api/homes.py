@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError, WindrowError, suggestion
 from windrow.runtime.catalog import FORMAT, Catalog
+from windrow.runtime.durable import explained
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
 from windrow.runtime.status import QueryStatus as QueryStatus
@@ -87,8 +88,6 @@ def _reading(home: str | os.PathLike[str]) -> Iterator[Catalog]:
         finally:
             catalog.close()
     except sqlite3.Error as error:
-        from windrow.runtime.home import explained
-
         raise HomeError(f"cannot read the home {path}: {explained(error)}") from error
 
 

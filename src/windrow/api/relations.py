@@ -122,7 +122,7 @@ class Relations:
     def recall(self, name: str) -> None:
         """Declare a relation as the home remembers it, unless it is declared, or unknown there."""
         found = self._home.catalog.definition(name)
-        if found is None or self._spelled(name) is not None:
+        if found is None or found[2]["path"] is None or self._spelled(name) is not None:
             return
         spelled, kind, given = found
         source = FileSource(given["path"], given["format"], given["columns"], given["options"])
@@ -189,9 +189,14 @@ class Relations:
         return source if isinstance(source, DataFrame) else source.read_stream(self._spark)
 
     def _add(self, relation: Relation, source: Source, kind: str, extra: dict[str, Any]) -> None:
+        types = {name: str(of_type) for name, of_type in relation.columns.items()}
         if isinstance(source, FileSource):
-            types = {name: str(of_type) for name, of_type in relation.columns.items()}
             self._remember(relation.name, kind, source.definition() | extra | {"types": types})
+        elif kind == "stream":  # so that another one under its name does not go on with its numbers
+            what = "streaming DataFrame" if source.isStreaming else "static DataFrame"
+            named: dict[str, Any] = {"path": None, "format": what, "columns": None, "options": {}}
+            named["types"] = types if source.isStreaming else {}
+            self._remember(relation.name, kind, named | extra)
         self.known[relation.name] = relation
         self._sources[relation.name] = source
 

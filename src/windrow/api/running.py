@@ -11,7 +11,7 @@ from windrow.logical import quoted
 from windrow.runtime.compaction import Compactor
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.logs import LOG
-from windrow.runtime.reader import Reader
+from windrow.runtime.reader import Reader, check_dead
 from windrow.runtime.stage import StreamRunner
 
 if TYPE_CHECKING:
@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from windrow.runtime.epoch import EpochReport
     from windrow.runtime.home import Home
     from windrow.runtime.stage import Part, RunningQuery
+
+
+UNSURE = -2
+"""In place of the last epoch, after a failure: what is in memory may not be what is committed."""
 
 
 class Running:
@@ -76,6 +80,8 @@ class Running:
         held.callback(self._stop_readers)
         live = Live(held, self._beat, min(every / 1e6, 1.0))
         try:
+            for name in self.streams():
+                self._runner(name).looks_every = every / 1e6
             self._start_readers(self.streams(), live=True, processingTime=f"{every} microseconds")
         except BaseException:
             live.stop()
@@ -126,6 +132,7 @@ class Running:
             frame = self._relations.frame(name).select(*self.columns_in_use(name))
             with runner.staged_frame(frame, fresh, self._tables(), seal=seal) as part:
                 self._commit([part])
+            check_dead(runner)
         elif not waiting:
             LOG.warning("stream '%s': all its queries are answered; nothing was read", name)
 
@@ -140,6 +147,8 @@ class Running:
                     name,
                 )
             runner.listening_since = self._clock() if live else None
+            if not live:
+                runner.looks_every = 0.0
             runner.preload(self._queries_of(name))
             self.reading[name] = self.columns_in_use(name)
             rows = self._relations.read_stream(name)
@@ -159,6 +168,8 @@ class Running:
     def _stop_readers(self) -> None:
         for reader in self.readers:
             reader.stop()
+            if reader.failure is not None:
+                self._last_epoch = UNSURE
         self.readers.clear()
         self.reading.clear()
 
@@ -183,6 +194,9 @@ class Running:
             try:
                 with self._compactor.working():
                     yield
+            except BaseException:
+                self._last_epoch = UNSURE
+                raise
             finally:
                 self._home.catalog.note_delivered(
                     {

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.ipc
 
 from windrow.errors import HomeError
+from windrow.runtime.durable import explained
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -141,6 +142,7 @@ class Catalog:
     """The database of a home, opened; made if it is not there."""
 
     def __init__(self, path: Path) -> None:
+        self._path = path
         self._one_at_a_time = RLock()  # streams run in threads of their own and share the connection
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -153,7 +155,7 @@ class Catalog:
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """All or nothing, one thread at a time."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, self._our_errors():
             self._database.execute("BEGIN IMMEDIATE")
             try:
                 yield self._database
@@ -163,9 +165,16 @@ class Catalog:
                     self._database.execute("ROLLBACK")
                 raise
 
+    @contextmanager
+    def _our_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise HomeError(f"the catalog {self._path} cannot be used: {explained(error)}") from error
+
     def rows(self, sql: str, *values: Any) -> list[tuple[Any, ...]]:
         """The rows of a SELECT."""
-        with self._one_at_a_time:
+        with self._one_at_a_time, self._our_errors():
             return self._database.execute(sql, values).fetchall()
 
     def format(self) -> int | None:

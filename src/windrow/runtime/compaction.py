@@ -9,7 +9,6 @@ the new one.
 from __future__ import annotations
 
 import logging
-import sqlite3
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Event, Thread
@@ -19,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.errors import HomeError
 from windrow.runtime.durable import check, reading, remove
 from windrow.runtime.faults import reach
 from windrow.runtime.logs import event
@@ -75,7 +73,7 @@ class Compactor:
             self._due.clear()
             try:
                 self.compact()
-            except (OSError, sqlite3.Error, HomeError, pa.ArrowException) as error:
+            except Exception as error:  # the epochs go on, and so must this thread
                 event(
                     logging.ERROR, "compaction_failed",
                     "compaction of %(home)s failed, and is tried again later: %(reason)s",
@@ -94,41 +92,49 @@ class Compactor:
         return merged
 
     def _next_run(self) -> list[DataFile]:
-        """Files of one level, next to each other, that are due to become one; empty if none are."""
+        """Sixteen files of one level, one behind the other, that are due to become one; empty if none are.
+
+        Nothing may lie between them: slices close, and sinks are told, in the order of epochs.
+        """
         groups = self._home.catalog.rows(
-            "SELECT kind, owner, level FROM files WHERE bytes < ? GROUP BY 1, 2, 3 HAVING count(*) >= ? "
-            "ORDER BY level",
+            "SELECT kind, owner FROM files WHERE bytes < ? GROUP BY kind, owner, level HAVING count(*) >= ?",
             FULL, FAN,
         )  # fmt: skip
-        for kind, owner, level in groups:
-            files = [
-                file
-                for file in self._home.catalog.files(kind, owner)
-                if file.level == level and (file.bytes or 0) < FULL
-            ][:FAN]
-            if len(files) == FAN and not self._spans_too_much(files):
-                return files
+        for kind, owner in dict.fromkeys(groups):
+            run: list[DataFile] = []
+            for file in self._home.catalog.files(kind, owner):
+                if (file.bytes or 0) >= FULL:
+                    run = []
+                    continue
+                run = [*run, file] if run and run[0].level == file.level else [file]
+                if len(run) == FAN:
+                    if not self._spans_too_much(run):
+                        return run
+                    run = run[1:]
         return []
 
     def _spans_too_much(self, files: list[DataFile]) -> bool:
         """Whether rows that are soon to go would wait for others that are not."""
-        if any(file.earliest is None or file.latest is None for file in files):
-            return False
         retain = self._retain(files[0])
-        span = max(file.latest or 0 for file in files) - min(file.earliest or 0 for file in files)
-        return retain is not None and span > retain
+        if retain is None or any(file.earliest is None or file.latest is None for file in files):
+            return False
+        earliest = min(file.earliest or 0 for file in files)
+        if files[0].kind == "results":  # what has outlived its RETAIN is left out of the merged file
+            bounds = [query.retained_from for query in self._owners(files[0].owner)]
+            earliest = max(earliest, min((bound for bound in bounds if bound is not None), default=earliest))
+        return max(file.latest or 0 for file in files) - earliest > retain
 
     def _retain(self, file: DataFile) -> int | None:
         if file.kind == "results":
-            kept = [query.retain for query in self._owners(file)]
+            kept = [query.retain for query in self._owners(file.owner)]
             return None if None in kept else max((retain or 0 for retain in kept), default=0)
         if file.kind == "slices":
             return None
         found = self._home.catalog.definition(file.owner)
         return (None if found is None else found[2].get("retain")) or DEFAULT_RETAIN
 
-    def _owners(self, file: DataFile) -> list[StoredQuery]:
-        return [query for query in self._home.catalog.queries() if query.schema_id == file.owner]
+    def _owners(self, schema: str) -> list[StoredQuery]:
+        return [query for query in self._home.catalog.queries() if query.schema_id == schema]
 
     def _expire(self) -> None:
         """Let files go in which nothing can be asked for any more."""
@@ -141,14 +147,16 @@ class Compactor:
             ]
             if old:
                 self._home.replace_files(old, [], now)
-        for schema in {query.schema_id for query in self._home.catalog.queries() if query.retain is not None}:
-            files = self._home.catalog.files("results", schema)
-            bounds = [query.retained_from for query in self._owners(files[0])] if files else []
-            if bounds and None not in bounds:
-                earliest = min(bound for bound in bounds if bound is not None)
-                old = [file for file in files if file.latest is not None and file.latest <= earliest]
-                if old:
-                    self._home.replace_files(old, [], now)
+        results = self._home.catalog.files("results")  # before the queries: none is newer than they know
+        for schema in {file.owner for file in results}:
+            owners = self._owners(schema)
+            old = [
+                file
+                for file in results
+                if file.owner == schema and not any(_may_ask(q, file) for q in owners)
+            ]
+            if old:
+                self._home.replace_files(old, [], now)
 
     def _merge(self, files: list[DataFile]) -> None:
         first = files[0]
@@ -206,7 +214,7 @@ class Compactor:
         """Leaves out the answers of dropped queries and those past their RETAIN."""
         if file.kind != "results":
             return lambda table: table
-        owners = self._owners(file)
+        owners = self._owners(file.owner)
 
         def kept(table: pa.Table) -> pa.Table:
             table = table.filter(pc.is_in(table[QUERY], pa.array([q.id for q in owners], pa.int32())))
@@ -217,6 +225,15 @@ class Compactor:
             return table
 
         return kept
+
+
+def _may_ask(query: StoredQuery, file: DataFile) -> bool:
+    """Whether a file may have answers of a query that it has not let go."""
+    if file.earliest is None or file.latest is None:
+        return True
+    if query.latest_end is None or query.latest_end < file.earliest:
+        return False
+    return query.retained_from is None or file.latest > query.retained_from
 
 
 def _open(path: Path) -> pq.ParquetFile:

@@ -68,3 +68,20 @@ def remove(path: Path) -> None:
     path.unlink(missing_ok=True)
     with suppress(OSError):
         path.parent.rmdir()
+
+
+def explained(error: BaseException) -> str:
+    """An error of the disk or the database, with what to do about it.
+
+    >>> explained(OSError(28, "No space left on device"))
+    'no space left on device; free some, and start again: nothing is lost'
+    """
+    text = str(error.strerror if isinstance(error, OSError) and error.strerror else error)
+    small = text[:1].lower() + text[1:]
+    if "space left" in small or "disk is full" in small or "quota" in small:
+        return f"{small}; free some, and start again: nothing is lost"
+    if "readonly" in small or "read-only" in small or "permission" in small or "unable to open" in small:
+        return f"{small}; an engine must be able to write there"
+    if "malformed" in small or "not a database" in small:
+        return f"{small}; catalog.db is damaged: put the home back from a copy"
+    return small

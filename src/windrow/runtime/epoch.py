@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute
+from py4j.protocol import Py4JNetworkError
 
-from windrow.errors import HomeError
+from windrow.errors import HomeError, SourceError, WindrowError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
+from windrow.runtime.analysis import SPARK_ERRORS, reason
+from windrow.runtime.durable import explained
 from windrow.runtime.faults import reach
-from windrow.runtime.home import Advance, Epoch, explained
+from windrow.runtime.home import Advance, Epoch
 from windrow.runtime.logs import event
 from windrow.runtime.project import project
 from windrow.runtime.results import ResultWriter, answers_since, ends
@@ -140,6 +143,7 @@ class Epochs:
             except _Culprit as culprit:
                 query = culprit.query.stored
                 if query.id in suspects:
+                    self._check_spark()
                     culprit.part.failed[query.name] = culprit.error
                 suspects.add(query.id)
             except (OSError, sqlite3.Error) as error:
@@ -148,10 +152,20 @@ class Epochs:
                     "The home is as it was before the epoch; the next start goes on from there"
                 ) from error
 
+    def _check_spark(self) -> None:
+        """Before a query is blamed: does Spark work at all?"""
+        try:
+            self._spark.range(1).collect()
+        except Exception as error:
+            raise WindrowError(f"Spark no longer works: {reason(error)}") from error
+
     def _attempt(self, number: int, parts: list[Part]) -> list[EpochReport]:
         epoch = Epoch(number, max(part.clock for part in parts))
         results = ResultWriter(self._home, number)
         queries = [query for part in parts for query in part.queries]
+        for query in queries:
+            if query.sink is not None and query.stored.delivered is None:
+                query.stored = replace(query.stored, delivered=number - 1)
         try:
             answers = {
                 query.stored.id: self._answer(part, query, results)
@@ -199,8 +213,8 @@ class Epochs:
         while True:
             try:
                 table = next(tables, None)
-            except (HomeError, MemoryError):
-                raise
+            except (HomeError, MemoryError, OSError, sqlite3.Error, Py4JNetworkError):
+                raise  # the machine's fault, not the query's
             except Exception as error:
                 raise _Culprit(part, query, error) from error
             if table is None:
@@ -254,7 +268,13 @@ class Epochs:
         if states:
             epoch.files.append(log.write(epoch.number, states))
         epoch.unneeded += log.unneeded(horizons, self._home.catalog.running_ids(part.runner.stream.name))
-        epoch.files += part.refused(epoch.number)
+        try:
+            epoch.files += part.refused(epoch.number)
+        except SPARK_ERRORS as error:
+            stream = part.runner.stream.name
+            raise SourceError(
+                f"the rows that stream '{stream}' refused cannot be kept: {reason(error)}"
+            ) from error
         epoch.queries += after
         count = sum(answers[query.id].count for query in after if query.id in answers)
         tally = part.tally
@@ -303,8 +323,8 @@ class Epochs:
             return
         assert query.sink is not None
         try:
-            for table in answers:
-                query.sink(epoch, table)
+            if answers:
+                query.sink(epoch, pa.concat_tables(answers))
             query.stored = replace(query.stored, delivered=epoch)
         except Exception as error:
             self._note_sink_error(query, error)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
-from windrow.runtime.durable import check, force, force_directories, remove
+from windrow.runtime.durable import check, explained, force, force_directories, remove
 from windrow.runtime.faults import reach
 from windrow.runtime.logs import event
 from windrow.runtime.migrate import migrate
@@ -90,7 +90,9 @@ class Home:
             )
         elif found < FORMAT:
             with self._locked():
-                migrate(self, found)
+                found = self.catalog.format()  # another engine may have been quicker
+                if found is not None and found < FORMAT:
+                    migrate(self, found)
 
     def close(self) -> None:
         """Close the catalog."""
@@ -104,7 +106,10 @@ class Home:
     def running(self) -> Iterator[None]:
         """Hold the home for a run: one engine at a time. Sweeps what an earlier crash left behind."""
         with self._locked():
-            swept, epoch = self._sweep(), self.catalog.last_epoch()
+            try:
+                swept, epoch = self._sweep(), self.catalog.last_epoch()
+            except OSError as error:
+                raise HomeError(f"cannot run on {self.path}: {explained(error)}") from error
             if epoch >= 0:
                 event(
                     logging.INFO, "recovered", "%(home)s goes on after epoch %(epoch)d",
@@ -138,6 +143,10 @@ class Home:
         ]
         for path in orphans:
             remove(path)
+        for folder in FOLDERS:
+            for path in sorted((self.path / folder).rglob("*"), reverse=True):
+                if path.is_dir() and not any(path.iterdir()):
+                    path.rmdir()
         return len(orphans)
 
     def new_path(self, folder: str, epoch: int, suffix: str) -> Path:
@@ -159,6 +168,9 @@ class Home:
         """The one atomic step."""
         reach("files written")
         files = self.forced(epoch.files)
+        for stream, advance in epoch.streams.items():
+            if advance.batch is not None:
+                self._force_offsets(stream, advance.batch)
         reach("files forced to disk")
         with self.catalog.transaction() as database:
             Catalog.forget_files(database, epoch.unneeded)
@@ -204,6 +216,19 @@ class Home:
                 remove(self.path / path)
         reach("old files removed")
 
+    def _force_offsets(self, stream: str, batch: int) -> None:
+        """Force to disk what Spark wrote down about a batch: Spark leaves that to chance, and after a power
+        failure would hand out other rows under the number that is being committed."""
+        folder = self.path / "streams" / stream.lower()
+        logs = [path for path in folder.glob("sources/*/*") if not path.name.startswith(".")]
+        newest = sorted(logs, key=lambda path: path.stat().st_mtime)[-2:]
+        paths = [
+            path for path in (folder / "metadata", folder / "offsets" / str(batch), *newest) if path.exists()
+        ]
+        for path in paths:
+            force(path)
+        force_directories(paths, self.path)
+
     def replace_files(self, old: Iterable[DataFile], new: Iterable[DataFile], clock: float) -> None:
         """Let compacted files take the place of others, which stay on disk for a while."""
         new = self.forced(new)
@@ -211,11 +236,12 @@ class Home:
             listed = {path for (path,) in self.catalog.rows("SELECT path FROM files")}
             still_there = all(file.path in listed for file in old)
             if still_there:
-                Catalog.forget_files(database, [file.path for file in old], clock)
                 Catalog.list_files(database, new)
-        if not still_there:  # an epoch forgot one of them meanwhile
-            for file in new:
-                remove(self.path / file.path)
+                for file in old:  # nobody but the engine reads slices
+                    Catalog.forget_files(database, [file.path], None if file.kind == "slices" else clock)
+        superfluous = [file for file in old if file.kind == "slices"] if still_there else new
+        for file in superfluous:  # if not, an epoch forgot one of the old ones meanwhile
+            remove(self.path / file.path)
 
     def remove_doomed(self, clock: float) -> None:
         """Remove replaced files that nobody can be reading any more."""
@@ -250,20 +276,3 @@ class Home:
             if all(other.stream.lower() != query.stream.lower() for other in left):
                 unneeded += self.catalog.files("slices", query.stream)
             Catalog.forget_files(database, [file.path for file in unneeded], clock)
-
-
-def explained(error: BaseException) -> str:
-    """An error of the disk or the database, with what to do about it.
-
-    >>> explained(OSError(28, "No space left on device"))
-    'no space left on device; free some, and start again: nothing is lost'
-    """
-    text = str(error.strerror if isinstance(error, OSError) and error.strerror else error)
-    small = text[:1].lower() + text[1:]
-    if "space left" in small or "disk is full" in small or "quota" in small:
-        return f"{small}; free some, and start again: nothing is lost"
-    if "readonly" in small or "read-only" in small or "permission" in small or "unable to open" in small:
-        return f"{small}; an engine must be able to write there"
-    if "malformed" in small or "not a database" in small:
-        return f"{small}; catalog.db is damaged: put the home back from a copy"
-    return small

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -63,6 +64,8 @@ class Reader:
                         for report in self._epochs.run(part):
                             self._report(report)
                 check_dead(self.runner)
+                if live:
+                    self.runner.listening_since = self.runner.clock()
             except Exception as error:
                 self.failure = error  # Spark would hand it on as text
                 raise
@@ -72,6 +75,9 @@ class Reader:
         writer = writer.queryName(f"windrow {self.runner.stream.name} in {self._checkpoint}")
         with _settings(self._rows.sparkSession):
             self._query = writer.option("checkpointLocation", f"file://{self._checkpoint}").start()
+            # The source, and with it its log, is made by Spark's thread and takes its settings then.
+            while self._query.isActive and self._query.status["message"].startswith("Initializing"):
+                time.sleep(0.01)
 
     @property
     def active(self) -> bool:
@@ -80,8 +86,9 @@ class Reader:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether Spark has looked and found nothing."""
-        return bool(self._query.status["message"].startswith("Waiting for"))
+        """Whether Spark has looked, since the last batch, and found nothing."""
+        status = self._query.status
+        return bool(status["message"].startswith("Waiting for") and not status["isDataAvailable"])
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""

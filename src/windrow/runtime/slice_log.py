@@ -126,7 +126,9 @@ class SliceLog:
         opened: dict[int, pa.Table | None] = {}
         for file in files:
             for segment in self.segments(file):
-                if segment.query not in alive or not (segment.closed or newest[segment.query] == file.path):
+                if segment.query not in alive or not (
+                    segment.closed or newest.get(segment.query) == file.path
+                ):
                     continue
                 table = _read(self._home.path / file.path, segment)
                 if not segment.closed:

@@ -109,8 +109,12 @@ class StreamRunner:
         self.log = SliceLog(home, stream.name)
         self._turn = RLock()  # a heartbeat must not move the watermark that a batch is being judged by
         self.listening_since: float | None = None
+        """When Spark was last seen to be done with a batch; before that, nobody could know of new rows."""
+        self.looks_every = 0.0
+        """How long rows may wait at the source before Spark looks, in seconds."""
+        self._preloading: Thread | None = None
         self._home = home
-        self._clock = clock
+        self.clock = clock
         self._source = source
 
     @contextmanager
@@ -128,7 +132,7 @@ class StreamRunner:
             if batch_id <= self.progress.batch:
                 yield None
                 return
-            clock = self._clock()
+            clock = self.clock()
             # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
             skew = self.stream.skew if self.stream.skew is not None else (ONE_DAY if live else None)
             watermark = END_OF_TIME if self.progress.sealed else self.progress.watermark
@@ -157,14 +161,17 @@ class StreamRunner:
         waiting = [query for query in queries if query.stored.runs and query.stored.started]
 
         def load() -> None:
-            with suppress(HomeError):  # the epoch that needs it will say so
+            with suppress(HomeError, OSError):  # the epoch that needs it will say so
                 for query in waiting:
                     query.load(self.log, self.evaluated)
 
-        Thread(target=load, name=f"windrow preload {self.stream.name}", daemon=True).start()
+        self._preloading = Thread(target=load, name=f"windrow preload {self.stream.name}", daemon=True)
+        self._preloading.start()
 
     def rest(self) -> None:
-        """Return when no batch is being staged or committed."""
+        """Return when no batch is being staged or committed, and no state read."""
+        if self._preloading is not None:
+            self._preloading.join()
         with self._turn:
             pass
 
@@ -173,7 +180,7 @@ class StreamRunner:
         self, frame: DataFrame, fresh: list[RunningQuery], tables: Mapping[str, DataFrame], *, seal: bool
     ) -> Iterator[Part]:
         """A bounded frame, whole, for queries that have not seen it."""
-        clock = self._clock()
+        clock = self.clock()
         with self._collected(frame, Bounds(None, _ahead(clock, self.stream.skew)), fresh, tables) as part:
             tally = part.tally
             latest, watermark = after_rows(self.stream, Progress(), tally.latest)
@@ -193,7 +200,7 @@ class StreamRunner:
         running = [query for query in queries if query.stored.runs]
         if self.progress.sealed and not running:
             return None
-        return self._part(running, replace(self.progress, sealed=True), self._clock())
+        return self._part(running, replace(self.progress, sealed=True), self.clock())
 
     @contextmanager
     def beating(self, queries: Iterable[RunningQuery]) -> Iterator[Part | None]:
@@ -208,8 +215,8 @@ class StreamRunner:
 
     def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""
-        now = self._clock()
-        watermark = after_silence(self.stream, self.progress, now, self.listening_since)
+        now = self.clock()
+        watermark = after_silence(self.stream, self.progress, now - self.looks_every, self.listening_since)
         running = self._running(queries)
         arrived = any(not query.stored.started for query in running) and self.progress.batch >= 0
         if watermark is None:
@@ -263,7 +270,7 @@ class StreamRunner:
                     partials |= dict.fromkeys(shared.queries, table)
                     tally = tally or counted
                 except QueryFailed:
-                    tally = tally or self._tally(batch, bounds)
+                    tally = self._tally(batch, bounds)
                     for name, plan in shared.queries.items():
                         (alone,) = share_passes({name: plan})
                         try:

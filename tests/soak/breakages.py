@@ -1,0 +1,212 @@
+"""Proof that the harness can fail: each of these breaks the engine, and the comparison must notice.
+
+python -m tests.soak.breakages
+
+Works on the running code: the broken source is compiled, and the function gets its code.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import tempfile
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tests.soak.contents import Contents, contents
+from tests.soak.harness import judge
+from tests.soak.interruptions import BEFORE_COMMIT, Interruptions
+from tests.soak.scenario import SHORT, compact_often, play
+from windrow.errors import HomeError
+from windrow.runtime import compaction
+from windrow.runtime.session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Breakage:
+    """A function of the engine in which some text is replaced, and the steps to interrupt at."""
+
+    name: str
+    function: str
+    """module:qualified name"""
+    old: str
+    new: str
+    steps: tuple[str, ...]
+    same_engine: bool = False
+
+
+SOUND = Breakage(
+    "nothing: the control", "home:Home.commit", "reach", "reach", BEFORE_COMMIT, same_engine=True
+)
+BREAKAGES = (
+    Breakage(
+        "a batch that was committed is taken again",
+        "stage:StreamRunner.staged",
+        "if batch_id <= self.progress.batch:",
+        "if False:",
+        ("epoch committed",),
+    ),
+    Breakage(
+        "progress is committed before the files",
+        "home:Home.commit",
+        '        reach("files written")\n',
+        """        with self.catalog.transaction() as database:
+            for stream, advance in epoch.streams.items():
+                p = advance.progress
+                database.execute(
+                    "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (stream, p.batch, p.latest, p.watermark, p.sealed, p.idle, p.clock, p.rows, p.late, p.dead),
+                )
+        reach("files written")
+""",
+        ("files written",),
+    ),
+    Breakage(
+        "state is kept after an epoch that failed",
+        "epoch:Epochs._attempt",
+        "                query.state = None  # half-way",
+        "                pass  # half-way",
+        BEFORE_COMMIT,
+        same_engine=True,
+    ),
+    Breakage(
+        "results do not know their epoch",
+        "results:ResultWriter.write",
+        "(EPOCH, self._epoch, np.int64)",
+        "(EPOCH, 0, np.int64)",
+        (),
+    ),
+    Breakage(
+        "nothing is swept",
+        "home:Home.running",
+        "            self._sweep()\n",
+        "            pass\n",
+        ("files written",),
+    ),
+    Breakage(
+        "open slices are not read back",
+        "stage:RunningQuery.load",
+        "self.state.restore(*log.read(self.stored.id), evaluated)",
+        "self.state.restore(log.read(self.stored.id)[0], None, evaluated)",
+        ("epoch committed",),
+    ),
+    Breakage(
+        "compaction removes the old files first",
+        "compaction:Compactor._merge",
+        '        reach("compaction written")\n',
+        """        for file in files:
+            remove(self._home.path / file.path)
+        reach("compaction written")
+""",
+        ("compaction written",),
+    ),
+    Breakage(
+        "late rows and dead letters are listed in a transaction of their own",
+        "epoch:Epochs._record",
+        "        epoch.files += part.refused(epoch.number)\n",
+        """        early = self._home.forced(part.refused(epoch.number))
+        with self._home.catalog.transaction() as database:
+            self._home.catalog.list_files(database, early)
+""",
+        ("transaction open",),
+    ),
+    Breakage(
+        "a sink does not get what was committed while it was away",
+        "epoch:Epochs.catch_up",
+        "            self._deliver_backlog(query)\n",
+        "            query.stored = replace(query.stored, delivered=self._home.catalog.last_epoch())\n",
+        ("epoch committed",),
+    ),
+    Breakage(
+        "quarantine is not committed",
+        "home:Home.commit",
+        "q.quarantined, q.quarantined_epoch, q.answers",
+        "None, None, q.answers",
+        ("epoch committed",),
+    ),
+)
+
+
+@contextmanager
+def broken(breakage: Breakage) -> Iterator[None]:
+    """The engine, broken for a while."""
+    module_name, _, qualified = breakage.function.partition(":")
+    module = importlib.import_module(f"windrow.runtime.{module_name}")
+    assert module.__file__ is not None
+    source = Path(module.__file__).read_text(encoding="utf-8")
+    assert source.count(breakage.old) >= 1, f"{breakage.name}: the engine no longer says {breakage.old!r}"
+    code = _code(compile(source.replace(breakage.old, breakage.new), module.__file__, "exec"), qualified)
+    function = module
+    for part in qualified.split("."):
+        function = vars(function)[part]
+    function = getattr(function, "__func__", function)  # a static method
+    function = getattr(function, "__wrapped__", function)  # a context manager
+    sound, function.__code__ = function.__code__, code
+    try:
+        yield
+    finally:
+        function.__code__ = sound
+
+
+def _code(within: types.CodeType, qualified: str) -> types.CodeType:
+    for constant in within.co_consts:
+        if isinstance(constant, types.CodeType):
+            if constant.co_qualname == qualified:
+                return constant
+            if qualified.startswith(f"{constant.co_qualname}."):
+                return _code(constant, qualified)
+    raise LookupError(qualified)
+
+
+def main(chosen: list[str]) -> int:
+    """Break the engine in every way, one after the other; 1 if a breakage goes unnoticed."""
+    compact_often()
+    compaction.FAN = 2
+    spark = local_session("windrow-breakages")
+    unnoticed = 0
+    with tempfile.TemporaryDirectory(prefix="windrow-broken-") as name:
+        directory = Path(name)
+        play(SHORT, directory / "sound", spark)
+        truth = contents(directory / "sound" / "home")
+        if found := _attempt(SOUND, truth, directory / "control", spark):
+            print("the engine as it is fails already:", *found, sep="\n    ")
+            return 1
+        for number, breakage in enumerate(BREAKAGES):
+            if chosen and not any(word in breakage.name for word in chosen):
+                continue
+            report = _attempt(breakage, truth, directory / str(number), spark)
+            unnoticed += not report
+            print(
+                f"{'noticed' if report else 'UNNOTICED'}: {breakage.name}",
+                *report[:4],
+                sep="\n    ",
+                flush=True,
+            )
+    spark.stop()
+    return 1 if unnoticed else 0
+
+
+def _attempt(breakage: Breakage, truth: Contents, directory: Path, spark: SparkSession) -> list[str]:
+    interruptions = Interruptions(breakage.steps)
+    try:
+        with broken(breakage):
+            interruptions.play(directory, spark, same_engine=breakage.same_engine)
+            found = judge(truth, directory)
+    except HomeError as error:  # the engine itself noticed; anything else is no proof
+        return [f"HomeError: {error}"]
+    return (
+        [f"interrupted {len(interruptions.done)} times; {len(found)} lines of report", *found]
+        if found
+        else []
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,169 @@
+"""Plays the story in processes that are killed and started again until it is finished.
+
+A killed process takes its JVM along: both are in a process group of their own, which gets SIGKILL.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Event, Thread
+
+from tests.soak.contents import Contents, contents, differences, undelivered, unsound
+from tests.soak.scenario import STORY
+from windrow.runtime.faults import STEPS
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 600
+"""Seconds after which a process is taken to hang."""
+QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""Processes here live for seconds: what the second compiler and parallel collectors cost never pays off."""
+
+
+@dataclass(frozen=True)
+class Kill:
+    """At a step, when it is reached for the n-th time; or so many seconds after Spark is there."""
+
+    step: str | None = None
+    number: int = 1
+    seconds: float = 0.0
+
+    def __str__(self) -> str:
+        return f"after {self.seconds:.2f} s" if self.step is None else f"at '{self.step}':{self.number}"
+
+
+def random_kills(seed: int) -> Iterator[Kill]:
+    """Steps and moments in turn, without end."""
+    rng = random.Random(seed)
+    while True:
+        for step in rng.sample(STEPS, len(STEPS)):
+            yield Kill(step, rng.choice([1, 1, 2, 3, 5]))
+            yield Kill(seconds=rng.uniform(0, 12))
+
+
+class ChildFailed(Exception):
+    """A process that ended by itself before the story did."""
+
+
+def play_once(directory: Path, kill: Kill | None = None) -> bool:
+    """Play the story in a process of its own; whether it was finished, and not killed."""
+    directory.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, "-m", "tests.soak.child", str(directory)]
+    if kill is not None and kill.step is not None:
+        command += ["--kill-at", f"{kill.step}:{kill.number}"]
+    environment = os.environ | {"JAVA_TOOL_OPTIONS": QUICK_START, "WINDROW_DRIVER_MEMORY": "1g"}
+    with (directory / "log").open("ab") as log:
+        log.write(f"──── kill {kill}\n".encode())
+        log.flush()
+        process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            lines = _watch(process, kill)
+        finally:
+            kill_group(process.pid)
+            process.wait()
+    if "finished" in lines:
+        (directory / "readable.json").write_text(_readable(lines), encoding="utf-8")
+        return True
+    if process.returncode != -signal.SIGKILL:
+        tail = "\n".join((directory / "log").read_text(errors="replace").splitlines()[-30:])
+        raise ChildFailed(f"{directory}: exit code {process.returncode} after {lines}\n{tail}")
+    return False
+
+
+def _readable(lines: list[str]) -> str:
+    return next(line.removeprefix("readable ") for line in lines if line.startswith("readable "))
+
+
+def _watch(process: subprocess.Popen[str], kill: Kill | None) -> list[str]:
+    """What the process said until its end, or until it is to be killed."""
+    lines: list[str] = []
+    ready = Event()
+
+    def read() -> None:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line.rstrip("\n"))
+            ready.set()
+        ready.set()
+
+    reader = Thread(target=read, daemon=True)
+    reader.start()
+    if kill is not None and kill.step is None:
+        ready.wait(PATIENCE)
+        reader.join(kill.seconds)
+        if reader.is_alive():
+            kill_group(process.pid)
+    reader.join(PATIENCE)
+    if reader.is_alive():
+        kill_group(process.pid)
+        raise ChildFailed(f"no end after {PATIENCE} s: {lines}")
+    return lines
+
+
+def kill_group(group: int) -> None:
+    """Kill all processes of a group, and wait until none of them runs."""
+    while _runs(group):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except ProcessLookupError:
+            return
+        time.sleep(0.01)
+
+
+def _runs(group: int) -> bool:
+    """Whether a process of the group does anything; one that is dead and not yet waited for does not."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            state, _, its_group = entry.read_text().rpartition(")")[2].split()[:3]
+        except OSError:
+            continue
+        if int(its_group) == group and state not in "ZX":
+            return True
+    return False
+
+
+def play_with_kills(directory: Path, kills: Iterable[Kill]) -> list[Kill]:
+    """Play the story to its end, killed again and again; the kills that came about."""
+    done = []
+    for kill in kills:
+        if play_once(directory, kill):
+            return done
+        done.append(kill)
+    play_once(directory)
+    return done
+
+
+def judge(truth: Contents, directory: Path) -> list[str]:
+    """How a story that was interrupted ended differently from the one that was not."""
+    home = directory / "home"
+    report = unsound(home)
+    found = contents(home)
+    report += differences(truth, found)
+    report += undelivered(directory / "delivered.jsonl", home, STORY.watched)
+    readable = directory / "readable.json"
+    if readable.exists():
+        report += _misread(json.loads(readable.read_text()), found)
+    return report
+
+
+def _misread(counts: dict[str, int], found: Contents) -> list[str]:
+    """Where Spark reads another number of rows than there are."""
+    report = []
+    for name, count in counts.items():
+        kind, _, of = name.partition(" ")
+        table = f"results of {of}" if kind == "query" else f"{kind} rows of {of}"
+        there = found.tables[table].total() if table in found.tables else 0
+        if there != count:
+            report.append(f"{table}: Spark reads {count} rows, and there are {there}")
+    return report

@@ -1,0 +1,126 @@
+"""Hundreds of kills, then thousands of epochs: does anything differ, does anything grow?"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from benchmarks._harness import Bar, machine, publish
+from tests.soak import breakages
+from tests.soak.contents import contents
+from tests.soak.endurance import endure, growth
+from tests.soak.figure import draw
+from tests.soak.harness import ChildFailed, Kill, judge, play_once, random_kills
+
+GROWTH = 1.15
+"""How much the greatest value of the last quarter may exceed that of the quarter before."""
+
+
+def main() -> int:
+    """Both parts, and the report."""
+    parser = argparse.ArgumentParser(prog="script/soak", description=__doc__)
+    parser.add_argument("--kills", type=int, default=300, help="how many kills (0: none)")
+    parser.add_argument("--epochs", type=int, default=10_000, help="how many epochs of endurance (0: none)")
+    parser.add_argument("--minutes", type=float, default=240, help="at most this long for each part")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="which steps and moments; printed if not given"
+    )
+    parser.add_argument("--directory", type=Path, help="where the homes are; kept if anything differs")
+    parser.add_argument("--prove", action="store_true", help="only see that broken engines are noticed")
+    arguments = parser.parse_args()
+    if arguments.prove:
+        return breakages.main([])
+    seed = random.SystemRandom().randrange(1 << 30) if arguments.seed is None else arguments.seed
+    directory = arguments.directory or Path(tempfile.mkdtemp(prefix="windrow-soak-"))
+    say(f"seed {seed}, in {directory}")
+    report: dict[str, Any] = {"question": __doc__, "seed": seed, "machine": machine()}
+    report["kills"] = killing(directory / "kills", arguments.kills, seed, arguments.minutes)
+    report |= enduring(directory / "endurance", arguments.epochs, arguments.minutes)
+    bars = [Bar("homes that differ after kills", len(report["kills"]["differences"]), 0, True)]
+    if report["samples"]:
+        last = report["samples"][-1]
+        bars.append(Bar("things wrong after the endurance", len(report["wrong"]), 0, True))
+        bars.append(Bar("files in the home, Spark's included", last["files"], 1000, True))
+        bars += [Bar(f"growth of {what}", value, GROWTH, True) for what, value in report["growth"].items()]
+    report["bars"] = [bar.row() for bar in bars]
+    whole = arguments.kills >= 100 and arguments.epochs >= 10_000
+    kept = publish("soak", report, draw, quick=not whole)
+    for line in [*report["kills"]["differences"], *report["wrong"]]:
+        say(line)
+    if kept and arguments.directory is None:
+        shutil.rmtree(directory)
+    return 0 if kept else 1
+
+
+def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str, Any]:
+    """Kill so often, a home after the other, and compare each with one that was never killed."""
+    done: Counter[str] = Counter()
+    found: list[str] = []
+    homes = 0
+    began = time.monotonic()
+    if count:
+        play_once(directory / "never-killed")
+        truth = contents(directory / "never-killed" / "home")
+        say(f"never killed: {time.monotonic() - began:.0f} s, {truth.epochs.total()} parts of epochs")
+        kills = random_kills(seed)
+
+        def more() -> bool:
+            return done.total() < count and time.monotonic() - began < 60 * minutes
+
+        while more():
+            home = directory / f"home-{homes}"
+            homes += 1
+            try:
+                for kill in _until_finished(home, kills, more):
+                    done[kill.step or "a random moment"] += 1
+                    say(f"{home.name}: kill {done.total()} {kill}")
+                report = judge(truth, home)
+            except ChildFailed as error:
+                report = [str(error)]
+            say(f"{home.name}: {'the same' if not report else 'DIFFERENT'}, {time.monotonic() - began:.0f} s")
+            if report:
+                found.append("\n".join([str(home), *report]))
+                say(found[-1])
+            else:
+                shutil.rmtree(home)
+    return {"total": done.total(), "homes": homes, "by_step": dict(done), "differences": found,
+            "seconds": round(time.monotonic() - began)}  # fmt: skip
+
+
+def _until_finished(home: Path, kills: Iterator[Kill], more: Callable[[], bool]) -> Iterator[Kill]:
+    """Play until the story is finished, killed as long as there are to be more; the kills that came about."""
+    while more():
+        kill = next(kills)
+        if play_once(home, kill):
+            return
+        yield kill
+    play_once(home)
+
+
+def enduring(directory: Path, epochs: int, minutes: float) -> dict[str, Any]:
+    """The endurance, in a session of its own."""
+    if not epochs:
+        return {"samples": [], "wrong": [], "growth": {}}
+    from windrow.runtime.session import local_session
+
+    spark = local_session("windrow-soak")
+    found = endure(directory, spark, epochs, minutes, say)
+    spark.stop()
+    return found | {"growth": growth(found["samples"])}
+
+
+def say(line: str) -> None:
+    """Progress."""
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
