@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 import windrow
 from tests.oracle import assert_same_answers, native, weights
 from windrow.runtime.analysis import arrow_schema
-from windrow.runtime.epoch import StreamRunner
+from windrow.runtime.epoch import Epochs
 from windrow.runtime.home import Home
+from windrow.runtime.stage import StreamRunner
 from windrow.slicing import Window
 
 SECOND = 1_000_000
@@ -140,44 +141,60 @@ def test_a_bounded_run_gives_the_answers_of_spark(spark, data, window, keys):
     window=windows(),
     keys=st.sampled_from([[], ["k"], ["n", "k"]]),
     cuts=st.lists(st.integers(0, 60), max_size=4),
+    silences=st.lists(st.sampled_from([None, 0, 1, 2, 5, 3_000]), min_size=5, max_size=5),
     delay=st.sampled_from([0, 3, 1_000]),
     restarts=st.booleans(),
 )
-def test_any_micro_batches_give_the_batch_answer_over_rows_that_were_not_late(
-    spark, tmp_path_factory, data, window, keys, cuts, delay, restarts
+def test_any_micro_batches_and_heartbeats_give_the_batch_answer_over_rows_that_were_not_late(
+    spark, tmp_path_factory, data, window, keys, cuts, silences, delay, restarts
 ):
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     batches = [data[a:b] for a, b in itertools.pairwise(edges)]
-    in_time, late = split_late(batches, timedelta(seconds=delay))
-    home = tmp_path_factory.mktemp("home")
-    for number, batch in enumerate(batches):
+    in_time, late = split_late(batches, silences, timedelta(seconds=delay))
+    home, now = tmp_path_factory.mktemp("home"), [0.0]
+    for number, (batch, silence) in enumerate(zip(batches, silences, strict=False)):
         if number == 0 or restarts:
             engine = engine_over(spark, home, window, keys, delay)
-            runner = StreamRunner(spark, Home(home), engine._relations.stream("events"), engine._next_epoch)
-        runner.run_batch(frame(spark, batch), number, engine._queries.values(), {})
-        assert runner.run_batch(frame(spark, batch), number, engine._queries.values(), {}) is None
-    runner.seal(engine._queries.values())
+            opened = Home(home)
+            runner = StreamRunner(opened, engine._relations.stream("events"), lambda: now[0])
+            epochs = Epochs(spark, opened)
+        for again in (False, True):
+            with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+                assert (part is None) == again
+                if part is not None:
+                    epochs.run(part)
+        if silence is not None:
+            now[0] += silence
+            with runner.beating(engine._queries.values()) as part:
+                if part is not None:
+                    epochs.run(part)
+    epochs.run(runner.sealing(engine._queries.values()))
     df = frame(spark, in_time)
     assert_same_answers(engine.results("q"), spark_answers(df, window, keys), keys, TOLERANCES)
-    assert engine.progress("events").late == late
+    assert engine.progress("events").late == late == engine.late("events").count()
     assert engine.progress("events").rows == len(data)
 
 
 def engine_over(spark, home, window, keys, delay):
     engine = windrow.Engine(home, spark=spark)
-    engine.stream("events", frame(spark, []), timestamp="ts", delay=f"{delay} seconds")
+    engine.stream(
+        "events", frame(spark, []), timestamp="ts", delay=f"{delay} seconds", idle_timeout="2 seconds"
+    )
     engine.query("q", statement(window, keys))
     return engine
 
 
-def split_late(batches, delay):
-    """The definition: late is below the watermark that the batches before have left."""
-    kept, late, latest = [], 0, None
-    for batch in batches:
-        good = [row for row in batch if latest is None or row["ts"] >= latest - delay]
+def split_late(batches, silences, delay):
+    """The definition: late is below the watermark that the batches and silences before have left."""
+    kept, late, latest, watermark = [], 0, None, None
+    for batch, silence in zip(batches, silences, strict=False):
+        good = [row for row in batch if watermark is None or row["ts"] >= watermark]
         late += len(batch) - len(good)
         kept += good
         latest = max([row["ts"] for row in good] + ([latest] if latest else []))
+        watermark = max([latest - delay] + ([watermark] if watermark else []))
+        if silence is not None and silence >= 2:
+            watermark = max(watermark, latest + timedelta(seconds=silence) - delay)
     return kept, late
 
 
