@@ -160,8 +160,9 @@ def instant_sql(column: str, of_type: pa.DataType) -> str:
         micros = f"CAST(extract(SECOND FROM {name}) * 1000000 AS BIGINT)"
         clock = f"hour({name}) * 3600000000L + minute({name}) * 60000000L + {micros}"
         instant = f"unix_date(CAST({name} AS DATE)) * 86400000000L + {clock}"
-        # Far outside the calendar the multiplication would overflow and fail the whole batch.
-        return f"CASE WHEN {name} < TIMESTAMP_NTZ '0001-01-01' THEN {YEAR_1 - 1}L ELSE {instant} END"
+        # In the first day that 64 bits can hold, the multiplication would overflow and fail the batch.
+        first = -106_751_991 * 86_400_000_000
+        return f"CASE WHEN {name} < TIMESTAMP_NTZ '-290308-12-22' THEN {first}L ELSE {instant} END"
     return f"unix_micros({name})"
 
 
