@@ -221,8 +221,9 @@ class Relations:
         if isinstance(source, FileSource):
             check_path(source.path)
         try:
-            frame = source if isinstance(source, DataFrame) else source.read(self._spark)
-            schema = arrow_schema(frame.schema)
+            schema = arrow_schema(
+                source.schema if isinstance(source, DataFrame) else source.schema(self._spark)
+            )
         except SPARK_ERRORS as error:
             raise SourceError(reason(error)) from error
         return dict(zip(schema.names, schema.types, strict=True))

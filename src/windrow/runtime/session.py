@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib import import_module
+from threading import Thread
 
 from pyspark.sql import SparkSession
 
@@ -13,12 +15,16 @@ ARROW_ROWS = 1 << 20
 
 
 def local_session(app: str = "windrow") -> SparkSession:
-    """The running session, or a new local one on all cores."""
+    """The running session, or a new local one on all cores.
+
+    Starting the JVM takes seconds; the modules that take longest to import are imported meanwhile.
+    """
     active = SparkSession.getActiveSession()
     if active is not None:
         return checked(active)
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
+    Thread(target=import_module, args=["windrow.api.engine"], daemon=True).start()
     spark = (
         SparkSession.builder.master(f"local[{cores}]")
         .appName(app)

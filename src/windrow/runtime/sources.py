@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError
 from windrow.logical import quoted
@@ -56,6 +58,15 @@ class FileSource:
         elif self.format == "csv":
             reader = reader.option("inferSchema", "true")
         return self._load(reader, {"mode": "FAILFAST"} if self.is_text else {})
+
+    def schema(self, spark: SparkSession) -> StructType:
+        """The columns: as they are declared, or as the files have them."""
+        if self.columns is None:
+            return self.read(spark).schema
+        try:
+            return cast("StructType", StructType.fromDDL(self.columns))
+        except SPARK_ERRORS as error:
+            raise SourceError(f"cannot read {self.format} from '{self.path}': {reason(error)}") from error
 
     def read_stream(self, spark: SparkSession) -> DataFrame:
         """The rows that are there and those that come; of text, with RAW: the line that could not be read."""
