@@ -25,10 +25,10 @@ from windrow.errors import HomeError, SourceError, StatementError, WindrowError,
 from windrow.logical import bind, quoted
 from windrow.optimizer import explain
 from windrow.runtime.analysis import SparkAnalyst
-from windrow.runtime.epoch import EpochReport as EpochReport
 from windrow.runtime.home import Home
 from windrow.runtime.metrics import MetricsServer
 from windrow.runtime.refused_tables import read_dead, read_late
+from windrow.runtime.report import EpochReport as EpochReport
 from windrow.runtime.results import read_results, result_schema
 from windrow.runtime.session import checked, local_session
 from windrow.runtime.stage import RunningQuery

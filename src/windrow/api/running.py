@@ -12,6 +12,7 @@ from windrow.runtime.compaction import Compactor
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.logs import LOG
 from windrow.runtime.reader import Reader, check_dead
+from windrow.runtime.sinks import catch_up
 from windrow.runtime.stage import StreamRunner
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.api.relations import Relations
-    from windrow.runtime.epoch import EpochReport
     from windrow.runtime.home import Home
+    from windrow.runtime.report import EpochReport
     from windrow.runtime.stage import Part, RunningQuery
 
 
@@ -185,7 +186,7 @@ class Running:
                     query.state = None
                     query.stored = self._home.catalog.query(query.stored.name) or query.stored
             for query in self._queries():
-                self._epochs.catch_up(query)
+                catch_up(self._home, query)
                 if query.stored.quarantined is not None:
                     LOG.warning(
                         "query '%s' is quarantined since epoch %s and does not run: %s; drop it to go on",

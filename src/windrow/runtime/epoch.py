@@ -11,7 +11,6 @@ docs/commit.md has the protocol on a page.
 
 from __future__ import annotations
 
-import logging
 import sqlite3
 import time
 from dataclasses import dataclass, field, replace
@@ -28,9 +27,10 @@ from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.durable import explained
 from windrow.runtime.faults import reach
 from windrow.runtime.home import Advance, Epoch
-from windrow.runtime.logs import event
 from windrow.runtime.project import project
-from windrow.runtime.results import ResultWriter, answers_since, ends
+from windrow.runtime.report import EpochReport, log_epoch
+from windrow.runtime.results import ResultWriter, ends
+from windrow.runtime.sinks import deliver
 from windrow.runtime.slice_log import State
 
 if TYPE_CHECKING:
@@ -41,30 +41,6 @@ if TYPE_CHECKING:
     from windrow.runtime.catalog import StoredQuery
     from windrow.runtime.home import Home
     from windrow.runtime.stage import Part, RunningQuery
-
-
-@dataclass(frozen=True)
-class EpochReport:
-    """What an epoch did with one stream, for people who watch."""
-
-    epoch: int
-    stream: str
-    batch: int | None
-    """None: a heartbeat, or the seal."""
-    rows: int
-    late: int
-    dead: int
-    watermark: int | None
-    seconds: float
-    idle: bool = False
-    answers: Mapping[str, int] = field(default_factory=dict)
-    """Answers written, by query."""
-    latest: Mapping[str, pa.Table] = field(default_factory=dict)
-    """The last evaluation of each query that had answers."""
-    quarantined: Mapping[str, str] = field(default_factory=dict)
-    """Queries that failed in it, with the reason."""
-    commit_seconds: float = 0.0
-    """How much of it was writing, forcing to disk and committing."""
 
 
 @dataclass
@@ -199,10 +175,10 @@ class Epochs:
                 if not now.runs:
                     query.state = None
             reports.append(self._report(number, part, answers, committing))
-            _log(reports[-1], part)
+            log_epoch(reports[-1], part)
         for query in queries:
             if query.sink is not None and query.stored.id in answers:
-                self._deliver(query, number, answers[query.stored.id].kept)
+                deliver(self._home, query, number, answers[query.stored.id].kept)
         reach("answers delivered")
         return reports
 
@@ -305,85 +281,6 @@ class Epochs:
             {name: str(error) for name, error in part.failed.items()},
             committing,
         )  # fmt: skip
-
-    # sinks
-
-    def catch_up(self, query: RunningQuery) -> None:
-        """Give a sink what was committed while it was away; a new one begins with what comes."""
-        if query.sink is None:
-            return
-        if query.stored.delivered is None:
-            query.stored = replace(query.stored, delivered=self._home.catalog.last_epoch())
-        else:
-            self._deliver_backlog(query)
-
-    def _deliver(self, query: RunningQuery, epoch: int, answers: list[pa.Table]) -> None:
-        if query.sink_error is not None:
-            self._deliver_backlog(query)
-            return
-        assert query.sink is not None
-        try:
-            if answers:
-                query.sink(epoch, pa.concat_tables(answers))
-            query.stored = replace(query.stored, delivered=epoch)
-        except Exception as error:
-            self._note_sink_error(query, error)
-
-    def _deliver_backlog(self, query: RunningQuery) -> None:
-        assert query.sink is not None
-        assert query.stored.delivered is not None
-        try:
-            for epoch, answers in answers_since(self._home, query.stored, query.stored.delivered):
-                query.sink(epoch, answers)
-                query.stored = replace(query.stored, delivered=epoch)
-            query.sink_error = None
-        except HomeError:
-            raise
-        except Exception as error:
-            self._note_sink_error(query, error)
-
-    @staticmethod
-    def _note_sink_error(query: RunningQuery, error: Exception) -> None:
-        query.sink_error = error
-        event(
-            logging.WARNING,
-            "sink_failed",
-            "the sink of query '%(query)s' failed (%(kind)s: %(reason)s); its answers are kept and come "
-            "again with the next epoch",
-            query=query.stored.name, kind=type(error).__name__, reason=str(error),
-            delivered=query.stored.delivered, error=error,
-        )  # fmt: skip
-
-
-def _log(report: EpochReport, part: Part) -> None:
-    stream, epoch = report.stream, report.epoch
-    for query, error in part.failed.items():
-        event(
-            logging.ERROR, "query_quarantined", "query '%(query)s' failed and is quarantined: %(reason)s",
-            query=query, stream=stream, epoch=epoch, reason=str(error), error=error,
-        )  # fmt: skip
-    if report.dead:
-        event(
-            logging.WARNING, "dead_letters",
-            "stream '%(stream)s': %(dead)d dead letters in epoch %(epoch)d, %(total)d in all",
-            stream=stream, epoch=epoch, dead=report.dead, total=part.progress.dead,
-            max_dead=part.runner.stream.max_dead,
-        )  # fmt: skip
-    if report.idle != part.was_idle:
-        now = "is silent and goes on with the clock" if report.idle else "has rows again"
-        event(
-            logging.INFO, "stream_idle" if report.idle else "stream_awake", f"stream '%(stream)s' {now}",
-            stream=stream, epoch=epoch, watermark=report.watermark,
-        )  # fmt: skip
-    answers = sum(report.answers.values())
-    quiet = report.batch is None and not answers
-    event(
-        logging.DEBUG if quiet else logging.INFO, "epoch_committed",
-        "epoch %(epoch)d: %(stream)s +%(rows)d rows, +%(answers)d answers",
-        epoch=epoch, stream=stream, batch=report.batch, rows=report.rows, late=report.late, dead=report.dead,
-        watermark=report.watermark, idle=report.idle, answers=answers, seconds=report.seconds,
-        commit_seconds=report.commit_seconds,
-    )  # fmt: skip
 
 
 def _last_evaluation(answers: pa.Table) -> pa.Table:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from windrow.runtime.epoch import EpochReport, Epochs
+    from windrow.runtime.epoch import Epochs
+    from windrow.runtime.report import EpochReport
     from windrow.runtime.stage import RunningQuery, StreamRunner
 
 # Spark keeps a hundred batches of its own logs, and replaced source logs for ten minutes; Windrow never

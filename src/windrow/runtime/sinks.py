@@ -1,0 +1,70 @@
+"""Sinks: callbacks that get committed answers, in the order of epochs, at least once each.
+
+A sink that raises holds nothing up. It is given what it missed, from the result files, with the next
+epoch or run; the number of the epoch, which never changes, makes an idempotent sink easy.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.errors import HomeError
+from windrow.runtime.logs import event
+from windrow.runtime.results import answers_since
+
+if TYPE_CHECKING:
+    from windrow.runtime.home import Home
+    from windrow.runtime.stage import RunningQuery
+
+
+def catch_up(home: Home, query: RunningQuery) -> None:
+    """Give a sink what was committed while it was away; a new one begins with what comes."""
+    if query.sink is None:
+        return
+    if query.stored.delivered is None:
+        query.stored = replace(query.stored, delivered=home.catalog.last_epoch())
+    else:
+        _deliver_backlog(home, query)
+
+
+def deliver(home: Home, query: RunningQuery, epoch: int, answers: list[pa.Table]) -> None:
+    """Give a sink the answers of an epoch that has been committed, and before them what it missed."""
+    if query.sink_error is not None:
+        _deliver_backlog(home, query)
+        return
+    assert query.sink is not None
+    try:
+        if answers:
+            query.sink(epoch, pa.concat_tables(answers))
+        query.stored = replace(query.stored, delivered=epoch)
+    except Exception as error:
+        _note_error(query, error)
+
+
+def _deliver_backlog(home: Home, query: RunningQuery) -> None:
+    assert query.sink is not None
+    assert query.stored.delivered is not None
+    try:
+        for epoch, answers in answers_since(home, query.stored, query.stored.delivered):
+            query.sink(epoch, answers)
+            query.stored = replace(query.stored, delivered=epoch)
+        query.sink_error = None
+    except HomeError:
+        raise
+    except Exception as error:
+        _note_error(query, error)
+
+
+def _note_error(query: RunningQuery, error: Exception) -> None:
+    query.sink_error = error
+    event(
+        logging.WARNING, "sink_failed",
+        "the sink of query '%(query)s' failed (%(kind)s: %(reason)s); its answers are kept and come again "
+        "with the next epoch",
+        query=query.stored.name, kind=type(error).__name__, reason=str(error),
+        delivered=query.stored.delivered, error=error,
+    )  # fmt: skip
