@@ -7,7 +7,6 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-import tarfile
 import textwrap
 from pathlib import Path
 
@@ -144,8 +143,7 @@ def test_what_a_crash_left_is_swept_away(spark, files, tmp_path):
 
 def test_a_home_of_format_1_is_brought_up_to_date_and_goes_on(spark, tmp_path):
     """The archive was made by the version that had format 1; it has read two of the three files."""
-    with tarfile.open(FIXTURES / "home-format-1.tar.gz") as archive:
-        archive.extractall(tmp_path, filter="data")
+    shutil.unpack_archive(FIXTURES / "home-format-1.tar.gz", tmp_path)
     home = tmp_path / "home"
     for path in [home / "catalog.db", *(home / "streams").rglob("*")]:  # it was made elsewhere
         if path.name == "catalog.db":
