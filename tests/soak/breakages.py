@@ -86,15 +86,15 @@ BREAKAGES = (
     Breakage(
         "nothing is swept",
         "home:Home.running",
-        "            self._sweep()\n",
-        "            pass\n",
+        "self._sweep(), self.catalog",
+        "0, self.catalog",
         ("files written",),
     ),
     Breakage(
         "open slices are not read back",
         "stage:RunningQuery.load",
-        "self.state.restore(*log.read(self.stored.id), evaluated)",
-        "self.state.restore(log.read(self.stored.id)[0], None, evaluated)",
+        "state.restore(*log.read(self.stored.id), evaluated)",
+        "state.restore(log.read(self.stored.id)[0], None, evaluated)",
         ("epoch committed",),
     ),
     Breakage(
@@ -110,18 +110,18 @@ BREAKAGES = (
     Breakage(
         "late rows and dead letters are listed in a transaction of their own",
         "epoch:Epochs._record",
-        "        epoch.files += part.refused(epoch.number)\n",
-        """        early = self._home.forced(part.refused(epoch.number))
-        with self._home.catalog.transaction() as database:
-            self._home.catalog.list_files(database, early)
+        "            epoch.files += part.refused(epoch.number)\n",
+        """            early = self._home.forced(part.refused(epoch.number))
+            with self._home.catalog.transaction() as database:
+                self._home.catalog.list_files(database, early)
 """,
         ("transaction open",),
     ),
     Breakage(
         "a sink does not get what was committed while it was away",
-        "epoch:Epochs.catch_up",
-        "            self._deliver_backlog(query)\n",
-        "            query.stored = replace(query.stored, delivered=self._home.catalog.last_epoch())\n",
+        "sinks:catch_up",
+        "        _deliver_backlog(home, query)\n",
+        "        query.stored = replace(query.stored, delivered=home.catalog.last_epoch())\n",
         ("epoch committed",),
     ),
     Breakage(

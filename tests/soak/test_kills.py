@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.soak.breakages import BREAKAGES, broken
 from tests.soak.contents import contents
 from tests.soak.harness import Kill, judge, play_with_kills
 from tests.soak.interruptions import BEFORE_COMMIT, COMPACTION, ROUNDS, Interruptions
@@ -98,3 +99,10 @@ def test_an_engine_that_was_interrupted_goes_on(steps, short_truth, spark, tmp_p
 
 def test_every_step_is_in_a_round():
     assert {step for steps in ROUNDS for step in steps} == set(faults.STEPS)
+
+
+@pytest.mark.parametrize("breakage", BREAKAGES, ids=lambda breakage: breakage.name)
+def test_every_breakage_of_the_proof_still_breaks_something(breakage):
+    """`script/soak --prove` runs them; here, that the engine still has what they break."""
+    with broken(breakage):
+        pass

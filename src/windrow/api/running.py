@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.api.live import Live
@@ -159,7 +160,7 @@ class Running:
                 self._epochs,
                 rows.select(*self.reading[name], *ours),
                 f"{self._home.path}/streams/{name.lower()}",
-                lambda name=name: self._queries_of(name),  # type: ignore[misc]
+                partial(self._queries_of, name),
                 self._tables,
                 self._report,
             )

@@ -37,7 +37,7 @@ class EpochReport:
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Queries that failed in it, with the reason."""
     commit_seconds: float = 0.0
-    """How much of it was writing, forcing to disk and committing."""
+    """How much of it was writing slices, forcing to disk and committing; answers are written before that."""
 
 
 def log_epoch(report: EpochReport, part: Part) -> None:
