@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 BEGINNING = int(datetime(2024, 3, 1, tzinfo=UTC).timestamp())
-ROUND = 60
+ROUND = 250
 """Files of readings between two looks at everything."""
 ORDERS_EVERY = 4
 SECOND = 1_000_000
+MB = 1 << 20
 RANGE, SLIDE = 90, 10
 READINGS = pa.schema([("ts", pa.timestamp("us", "UTC")), ("sensor", pa.string()), ("value", pa.float64())])
 
@@ -216,43 +217,43 @@ def _rss(process: str) -> int:
 
 
 def _line(sample: dict[str, float]) -> str:
-    mb = 1 / (1 << 20)
     return (
         f"epoch {sample['epochs']:6.0f}  {sample['seconds_per_epoch']:.2f} s each  "
         f"{sample['files']:4.0f} files ({sample['spark_files']:.0f} Spark's)  "
-        f"Python {sample['python_rss'] * mb:.0f} MB  JVM {sample['jvm_live'] * mb:.0f} MB live"
+        f"Python {sample['python_rss'] / MB:.0f} MB  JVM {sample['jvm_live'] / MB:.0f} MB live"
     )
 
 
 FLAT = {
     # what: how much more than before is not growth
-    "python_rss": 32 << 20,
-    "jvm_live": 32 << 20,
+    "python_rss": 16 * MB,
+    "jvm_live": 16 * MB,
     "slices_files": 16,
-    "slices_bytes": 1 << 20,
-    "results_files": 48,
-    "results_bytes": 1 << 20,
+    "slices_bytes": MB // 8,
+    "results_files": 16,
+    "results_bytes": MB // 8,
     "late_files": 16,
-    "late_bytes": 1 << 20,
-    "dead_files": 32,
-    "dead_bytes": 1 << 20,
-    "catalog_bytes": 1 << 20,
-    "entries": 1000,
-    "files": 64,
+    "late_bytes": MB // 8,
+    "dead_files": 16,
+    "dead_bytes": MB // 8,
+    "catalog_bytes": MB // 8,
+    "entries": 100,
+    "files": 32,
 }
 
 
 def growth(samples: list[dict[str, float]]) -> dict[str, float]:
-    """By measure: its greatest value in the last quarter of the run over that in the quarter before.
+    """By measure: its greatest value in the last quarter of the run over that in the second quarter.
 
-    Greatest, since compaction makes saw teeth of everything; the slack of FLAT is added below, so that a
-    few kilobytes more of next to nothing are no growth.
+    Greatest, since compaction makes saw teeth of everything; what grows with the epochs is twice as much
+    by then. The slack of FLAT is added below, so that a few kilobytes more of next to nothing are
+    no growth. In the first quarter everything fills up.
     """
-    third = samples[len(samples) // 2 : 3 * len(samples) // 4]
-    fourth = samples[3 * len(samples) // 4 :]
-    if not third:
+    quarter = len(samples) // 4
+    if not quarter:
         return {}
+    early, late = samples[quarter : 2 * quarter], samples[-quarter:]
     return {
-        name: max(s[name] for s in fourth) / (max(s[name] for s in third) + slack)
+        name: max(s[name] for s in late) / (max(s[name] for s in early) + slack)
         for name, slack in FLAT.items()
     }

@@ -1,4 +1,4 @@
-"""Hundreds of kills, then thousands of epochs: does anything differ, does anything grow?"""
+"""Hundreds of kills, thousands of epochs: does anything differ, does anything grow?"""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 from benchmarks._harness import Bar, machine, publish
 from tests.soak import breakages
+from tests.soak.child import QUICK
 from tests.soak.contents import contents
 from tests.soak.endurance import endure, growth
 from tests.soak.figure import draw
 from tests.soak.harness import ChildFailed, Kill, judge, play_once, random_kills
 
 GROWTH = 1.15
-"""How much the greatest value of the last quarter may exceed that of the quarter before."""
+"""How much the greatest value of the last quarter may exceed that of the second."""
 
 
 def main() -> int:
-    """Both parts, and the report."""
+    """Both parts at the same time, and the report."""
     parser = argparse.ArgumentParser(prog="script/soak", description=__doc__)
     parser.add_argument("--kills", type=int, default=300, help="how many kills (0: none)")
     parser.add_argument("--epochs", type=int, default=10_000, help="how many epochs of endurance (0: none)")
@@ -42,8 +45,10 @@ def main() -> int:
     directory = arguments.directory or Path(tempfile.mkdtemp(prefix="windrow-soak-"))
     say(f"seed {seed}, in {directory}")
     report: dict[str, Any] = {"question": __doc__, "seed": seed, "machine": machine()}
-    report["kills"] = killing(directory / "kills", arguments.kills, seed, arguments.minutes)
-    report |= enduring(directory / "endurance", arguments.epochs, arguments.minutes)
+    with ProcessPoolExecutor(1, get_context("spawn")) as another:
+        endured = another.submit(enduring, directory / "endurance", arguments.epochs, arguments.minutes)
+        report["kills"] = killing(directory / "kills", arguments.kills, seed, arguments.minutes)
+        report |= endured.result()
     bars = [Bar("homes that differ after kills", len(report["kills"]["differences"]), 0, True)]
     if report["samples"]:
         last = report["samples"][-1]
@@ -106,12 +111,14 @@ def _until_finished(home: Path, kills: Iterator[Kill], more: Callable[[], bool])
 
 
 def enduring(directory: Path, epochs: int, minutes: float) -> dict[str, Any]:
-    """The endurance, in a session of its own."""
+    """The endurance, in a process and a session of its own."""
     if not epochs:
         return {"samples": [], "wrong": [], "growth": {}}
     from windrow.runtime.session import local_session
 
     spark = local_session("windrow-soak")
+    for name, value in QUICK.items():
+        spark.conf.set(name, value)
     found = endure(directory, spark, epochs, minutes, say)
     spark.stop()
     return found | {"growth": growth(found["samples"])}
