@@ -71,8 +71,9 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
     found: list[str] = []
     homes = 0
     began = time.monotonic()
+    archive = directory / "spark.jsa"
     if count:
-        play_once(directory / "never-killed")
+        play_once(directory / "never-killed", archive=archive)
         truth = contents(directory / "never-killed" / "home")
         say(f"never killed: {time.monotonic() - began:.0f} s, {truth.epochs.total()} parts of epochs")
         kills = random_kills(seed)
@@ -84,7 +85,7 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
             home = directory / f"home-{homes}"
             homes += 1
             try:
-                for kill in _until_finished(home, kills, more):
+                for kill in _until_finished(home, kills, more, archive):
                     done[kill.step or "a random moment"] += 1
                     say(f"{home.name}: kill {done.total()} {kill}")
                 report = judge(truth, home)
@@ -100,14 +101,16 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
             "seconds": round(time.monotonic() - began)}  # fmt: skip
 
 
-def _until_finished(home: Path, kills: Iterator[Kill], more: Callable[[], bool]) -> Iterator[Kill]:
+def _until_finished(
+    home: Path, kills: Iterator[Kill], more: Callable[[], bool], archive: Path
+) -> Iterator[Kill]:
     """Play until the story is finished, killed as long as there are to be more; the kills that came about."""
     while more():
         kill = next(kills)
-        if play_once(home, kill):
+        if play_once(home, kill, archive):
             return
         yield kill
-    play_once(home)
+    play_once(home, archive=archive)
 
 
 def enduring(directory: Path, epochs: int, minutes: float) -> dict[str, Any]:
