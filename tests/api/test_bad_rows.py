@@ -2,48 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from datetime import datetime, timedelta
 
 import pytest
 
 import windrow
-from tests.api.test_engine import Files, engine_on
-
-SUM = "SELECT SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]"
-
-
-class Lines:
-    """A directory that receives text files, each newer than the one before."""
-
-    def __init__(self, path):
-        self.path, self.count = path, 0
-        path.mkdir()
-
-    def add(self, text, encoding="utf-8"):
-        self.count += 1
-        path = self.path.parent / f"{self.count:03d}.txt"
-        path.write_bytes(text.encode(encoding))
-        os.utime(path, (1_600_000_000 + self.count,) * 2)
-        return path.rename(self.path / path.name)
+from tests.streams import SUM, Files, Lines, answers, engine_on, text_engine
 
 
 @pytest.fixture
 def lines(tmp_path):
     return Lines(tmp_path / "in")
-
-
-def text_engine(spark, lines, home, format="csv", **options):
-    engine = windrow.Engine(home, spark=spark)
-    schema = options.pop("schema", "ts TIMESTAMP, v INT, unused DOUBLE")
-    files = {"maxFilesPerTrigger": "1"} | options.pop("options", {})
-    engine.stream("s", lines.path, timestamp="ts", format=format, schema=schema, options=files, **options)
-    engine.query("q", SUM)
-    return engine
-
-
-def answers(engine):
-    return sorted((row.window_end.minute, row.total, row.n) for row in engine.results("q").collect())
 
 
 GOOD = "2020-01-01 00:00:01,1,0.5\n"

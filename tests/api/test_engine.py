@@ -2,44 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import time
 from datetime import timedelta
 
 import pytest
 
 import windrow
-from tests.oracle import assert_same_answers, native, weights
+from tests.oracle import assert_same_answers, native
+from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
 from windrow.runtime import faults
 from windrow.slicing import Window
-
-SECOND = 1_000_000
-SQL = "SELECT k, SUM(v) AS total, MAX(v) AS most, COUNT(*) AS n FROM events [RANGE 30 SECONDS SLIDE 7 SECONDS] GROUP BY k"
-AGGS = {"total": "SUM(v)", "most": "MAX(v)", "n": "COUNT(*)"}
-WINDOW = Window(30 * SECOND, 7 * SECOND)
-
-
-def events(spark, first, last):
-    """One row every 100 ms from second `first` to `last`, five keys."""
-    return spark.range(first * 10, last * 10).selectExpr(
-        "timestamp_millis(id * 100) AS ts", "id % 5 AS k", "sin(id) AS v", "'unused' AS x"
-    )
-
-
-class Files:
-    """A directory that receives Parquet files, each newer than the one before."""
-
-    def __init__(self, spark, path):
-        self.spark, self.path, self.count = spark, path, 0
-        path.mkdir()
-
-    def add(self, first, last):
-        staging = self.path.parent / f"staging-{self.path.name}-{self.count}"
-        events(self.spark, first, last).coalesce(1).write.parquet(str(staging))
-        (part,) = staging.glob("part-*.parquet")
-        self.count += 1
-        os.utime(part, (1_600_000_000 + self.count, 1_600_000_000 + self.count))
-        part.rename(self.path / f"{self.count:03d}.parquet")
 
 
 @pytest.fixture
@@ -48,18 +19,6 @@ def files(spark, tmp_path):
     files.add(0, 40)
     files.add(40, 90)
     return files
-
-
-def engine_on(files, home, sql=SQL, clock=time.time, **options):
-    engine = windrow.Engine(home, spark=files.spark, clock=clock)
-    engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"}, **options)
-    engine.query("q", sql)
-    return engine
-
-
-def assert_answers(engine, df):
-    expected = native(df, WINDOW, ["k"], AGGS | weights("v"))
-    assert_same_answers(engine.results("q"), expected, ["k"], {"total": "_abs_v"})
 
 
 def test_a_stream_of_files_gives_the_batch_answer(spark, files, tmp_path):

@@ -7,8 +7,7 @@ import os
 import pytest
 
 import windrow
-from tests.api.test_bad_rows import Lines, answers, text_engine
-from tests.api.test_engine import Files, assert_answers, engine_on, events
+from tests.streams import Files, Lines, answers, assert_answers, engine_on, events, text_engine
 
 
 class Growing(Files):

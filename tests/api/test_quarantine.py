@@ -7,7 +7,7 @@ import re
 import pytest
 
 import windrow
-from tests.api.test_engine import SQL, Files, assert_answers, engine_on, events
+from tests.streams import SQL, Files, assert_answers, engine_on, events
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 # Each goes well until second 40, where k - 3, the cast or the sum fails; `share` puts it into the pass of q.

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
-from tests.api.test_engine import Files, assert_answers, engine_on, events
+from tests.streams import Files, assert_answers, engine_on, events
 from windrow.runtime.catalog import Progress
 from windrow.runtime.watermark import joint
 

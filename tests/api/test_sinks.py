@@ -7,7 +7,7 @@ from datetime import datetime
 import pytest
 
 import windrow
-from tests.api.test_engine import Files, engine_on
+from tests.streams import Files, engine_on
 from windrow.runtime import faults
 
 

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
-from tests.api.test_engine import Files, assert_answers, engine_on, events
+from tests.streams import Files, assert_answers, engine_on, events
 from windrow.runtime import compaction, home
 from windrow.runtime.catalog import Progress
 from windrow.runtime.compaction import Compactor

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import windrow
-from tests.api.test_engine import SQL, Files, assert_answers, engine_on, events
+from tests.streams import SQL, Files, assert_answers, engine_on, events
 from windrow.runtime.home import Home
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"

@@ -63,7 +63,7 @@ class Engine:
         self.spark = checked(spark) if spark is not None else local_session()
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
-        self._analyst = SparkAnalyst(self.spark)
+        self._analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._relations = Relations(self.spark, self._home)
         self._queries: dict[str, RunningQuery] = {}
         self._unnamed: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import contextmanager
+from hashlib import sha256
 from threading import RLock
 from typing import TYPE_CHECKING
 
@@ -23,10 +24,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
+    from windrow.runtime.catalog import Catalog
+
 SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What Spark raises; the second kind where a query runs inside foreachBatch."""
 
 CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]\s*")
+SQL_SETTING = re.compile(r"spark\.sql\.(?!warehouse|streaming)[^=]+=[^,}]*")
+"""A setting of the session that may matter to types, in the text of them all."""
 VIEWS = RLock()
 """Held while temporary views have Windrow's names; analysis is immediate, so the names can be reused."""
 
@@ -34,19 +39,41 @@ VIEWS = RLock()
 class SparkAnalyst:
     """Answers the questions that binding has, from a Spark session."""
 
-    def __init__(self, spark: SparkSession) -> None:
+    def __init__(self, spark: SparkSession, catalog: Catalog | None = None) -> None:
         self._spark = spark
+        self._catalog = catalog
         self._functions: frozenset[str] | None = None
         self._frames: dict[pa.Schema, DataFrame] = {}
 
     def describe(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
-        """The schema of a SELECT; a StatementError carries Spark's reason, without its plan."""
+        """The schema of a SELECT; a StatementError carries Spark's reason, without its plan.
+
+        With a catalog, what Spark said is remembered: a restart need not ask again, which takes a
+        Spark that has just started a second for the first query alone.
+        """
+        if self._catalog is None:
+            return self._ask(sql, relations)
+        question = self._question(sql, relations)
+        schema = self._catalog.described(question)
+        if schema is None:
+            schema = self._ask(sql, relations)
+            self._catalog.note_described(question, schema)
+        return schema
+
+    def _ask(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
         frames = {name: self._empty(pa.schema(list(columns.items()))) for name, columns in relations.items()}
         try:
             with quiet():
                 return arrow_schema(select(self._spark, sql, frames).schema)
         except SPARK_ERRORS as error:
             raise StatementError(reason(error)) from error
+
+    def _question(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> str:
+        """A name for all that Spark's answer depends on: the statement, the columns, version and settings."""
+        settings = str(self._spark._jsparkSession.sessionState().conf().settings().toString())
+        columns = {name: [(c, str(of_type)) for c, of_type in of.items()] for name, of in relations.items()}
+        asked = (self._spark.version, sorted(SQL_SETTING.findall(settings)), sql, sorted(columns.items()))
+        return sha256(repr(asked).encode()).hexdigest()
 
     def _empty(self, schema: pa.Schema) -> DataFrame:
         if schema not in self._frames:

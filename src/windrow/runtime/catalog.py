@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-FORMAT = 2
+FORMAT = 3
 KEPT_EPOCHS = 1_000
 """How many epochs the catalog remembers; only people look at them."""
+KEPT_DESCRIBED = 100_000
+"""How many of Spark's answers it remembers, before it begins anew."""
 
 SCHEMA = """
 CREATE TABLE about (format INTEGER NOT NULL);
@@ -55,6 +57,7 @@ CREATE TABLE files (
     bytes INTEGER, checksum INTEGER, earliest INTEGER, latest INTEGER);
 CREATE INDEX files_by_owner ON files (kind, owner, level, first_epoch);
 CREATE TABLE doomed (path TEXT PRIMARY KEY, clock REAL NOT NULL);
+CREATE TABLE described (question TEXT PRIMARY KEY, schema BLOB NOT NULL) WITHOUT ROWID;
 """
 
 
@@ -260,6 +263,21 @@ class Catalog:
         added = self.query(name)
         assert added is not None
         return added
+
+    def described(self, question: str) -> pa.Schema | None:
+        """The schema that Spark gave for a statement, if it was ever asked."""
+        for (schema,) in self.rows("SELECT schema FROM described WHERE question = ?", question):
+            return _schema(schema)
+        return None
+
+    def note_described(self, question: str, schema: pa.Schema) -> None:
+        """Remember what Spark said."""
+        with self.transaction() as database:
+            if database.execute("SELECT count(*) FROM described").fetchone()[0] >= KEPT_DESCRIBED:
+                database.execute("DELETE FROM described")
+            database.execute(
+                "INSERT OR REPLACE INTO described VALUES (?, ?)", (question, schema.serialize().to_pybytes())
+            )
 
     def note_delivered(self, delivered: dict[int, int]) -> None:
         """Remember up to which epoch sinks have had their answers."""

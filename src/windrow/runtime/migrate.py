@@ -19,8 +19,17 @@ if TYPE_CHECKING:
 
 def migrate(home: Home, found: int) -> None:
     """Bring a home from an earlier format to the present one, whole or not at all."""
-    assert found == 1, "there has been one earlier format"
-    _from_1(home)
+    if found == 1:
+        _from_1(home)
+    else:
+        _from_2(home)
+
+
+def _from_2(home: Home) -> None:
+    """Format 2 did not remember what Spark had said about statements."""
+    with home.catalog.transaction() as database:
+        database.execute(next(line for line in SCHEMA.split(";\n") if "TABLE described" in line))
+        database.execute("UPDATE about SET format = ?", (FORMAT,))
 
 
 def _from_1(home: Home) -> None:

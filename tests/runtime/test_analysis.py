@@ -1,0 +1,132 @@
+"""What Spark said about a statement is remembered, for as long as it would say the same."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pyarrow as pa
+import pytest
+
+import windrow
+from tests.streams import Files, assert_answers, engine_on, events
+from windrow.runtime import catalog
+from windrow.runtime.analysis import SparkAnalyst
+from windrow.runtime.home import Home
+
+COLUMNS = {"s": {"v": pa.int32(), "t": pa.timestamp("us", "UTC")}}
+ASKED = "SELECT v / 2 AS half, v + 1 AS next, t FROM _windrow_s"
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The statements that Spark was asked about."""
+    asked = []
+    ask = SparkAnalyst._ask
+
+    def counting(analyst, sql, relations):
+        asked.append(sql)
+        return ask(analyst, sql, relations)
+
+    monkeypatch.setattr(SparkAnalyst, "_ask", counting)
+    return asked
+
+
+def test_a_restart_asks_spark_nothing(spark, tmp_path, asked):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 40)
+    engine_on(files, tmp_path / "home").run(seal=False)
+    assert asked
+    asked.clear()
+    files.add(40, 90)
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.run()
+    assert asked == []
+    assert_answers(engine, events(spark, 0, 90))
+
+
+def test_the_answer_is_the_same_from_memory(spark, tmp_path, asked):
+    home = Home(tmp_path / "home")
+    first = SparkAnalyst(spark, home.catalog).describe(ASKED, COLUMNS)
+    again = SparkAnalyst(spark, home.catalog).describe(ASKED, COLUMNS)
+    assert len(asked) == 1
+    assert again == first == SparkAnalyst(spark).describe(ASKED, COLUMNS)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [("spark.sql.session.timeZone", "Asia/Tokyo"), ("spark.sql.legacy.timeParserPolicy", "LEGACY")],
+)
+def test_other_settings_are_another_question(spark, tmp_path, asked, setting, value):
+    home = Home(tmp_path / "home")
+    SparkAnalyst(spark, home.catalog).describe(ASKED, COLUMNS)
+    before = spark.conf.get(setting, None)
+    spark.conf.set(setting, value)
+    try:
+        answer = SparkAnalyst(spark, home.catalog).describe(ASKED, COLUMNS)
+        assert answer == SparkAnalyst(spark).describe(ASKED, COLUMNS)
+    finally:
+        spark.conf.set(setting, before) if before is not None else spark.conf.unset(setting)
+    assert len(asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("sql", "columns"),
+    [
+        (ASKED, {"s": COLUMNS["s"] | {"v": pa.int64()}}),
+        (ASKED.replace("/ 2", "/ 3"), COLUMNS),
+    ],
+)
+def test_other_columns_or_words_are_another_question(spark, tmp_path, asked, sql, columns):
+    home = Home(tmp_path / "home")
+    SparkAnalyst(spark, home.catalog).describe(ASKED, COLUMNS)
+    answer = SparkAnalyst(spark, home.catalog).describe(sql, columns)
+    assert len(asked) == 2
+    assert answer == SparkAnalyst(spark).describe(sql, columns)
+
+
+def test_a_complaint_is_not_remembered(spark, tmp_path, asked):
+    home = Home(tmp_path / "home")
+    for _ in range(2):
+        with pytest.raises(windrow.StatementError, match="missing"):
+            SparkAnalyst(spark, home.catalog).describe("SELECT missing FROM _windrow_s", COLUMNS)
+    assert len(asked) == 2
+
+
+def test_a_function_that_is_gone_is_noticed_all_the_same(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 40)
+    spark.udf.register("twice", lambda v: 2 * v, "double")
+    try:
+        sql = "SELECT SUM(twice(v)) AS total FROM events [RANGE 30 SECONDS SLIDE 10 SECONDS]"
+        engine_on(files, tmp_path / "home", sql).run(seal=False)
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION twice")
+    with pytest.raises(windrow.HomeError, match="unknown function 'twice'"):
+        windrow.Engine(tmp_path / "home", spark=spark).run()
+
+
+def test_the_memory_is_bounded(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalog, "KEPT_DESCRIBED", 3)
+    memory = Home(tmp_path / "home").catalog
+    for number in range(8):
+        memory.note_described(str(number), pa.schema([("v", pa.int32())]))
+    assert memory.rows("SELECT question FROM described") == [("6",), ("7",)]
+
+
+def test_a_home_of_format_2_learns_to_remember(spark, tmp_path, asked):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 40)
+    engine_on(files, tmp_path / "home").run(seal=False)
+    with sqlite3.connect(tmp_path / "home" / "catalog.db") as database:
+        database.execute("DROP TABLE described")
+        database.execute("UPDATE about SET format = 2")
+    database.close()
+    files.add(40, 90)
+    asked.clear()
+    engine_on(files, tmp_path / "home").run(seal=False)
+    assert asked
+    asked.clear()
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.run()
+    assert asked == []
+    assert_answers(engine, events(spark, 0, 90))

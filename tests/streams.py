@@ -1,0 +1,81 @@
+"""Streams that tests feed: directories that receive files, the engines on them, and their answers."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import windrow
+from tests.oracle import assert_same_answers, native, weights
+from windrow.slicing import Window
+
+SECOND = 1_000_000
+SQL = "SELECT k, SUM(v) AS total, MAX(v) AS most, COUNT(*) AS n FROM events [RANGE 30 SECONDS SLIDE 7 SECONDS] GROUP BY k"
+AGGS = {"total": "SUM(v)", "most": "MAX(v)", "n": "COUNT(*)"}
+WINDOW = Window(30 * SECOND, 7 * SECOND)
+
+
+def events(spark, first, last):
+    """One row every 100 ms from second `first` to `last`, five keys."""
+    return spark.range(first * 10, last * 10).selectExpr(
+        "timestamp_millis(id * 100) AS ts", "id % 5 AS k", "sin(id) AS v", "'unused' AS x"
+    )
+
+
+class Files:
+    """A directory that receives Parquet files, each newer than the one before."""
+
+    def __init__(self, spark, path):
+        self.spark, self.path, self.count = spark, path, 0
+        path.mkdir()
+
+    def add(self, first, last):
+        staging = self.path.parent / f"staging-{self.path.name}-{self.count}"
+        events(self.spark, first, last).coalesce(1).write.parquet(str(staging))
+        (part,) = staging.glob("part-*.parquet")
+        self.count += 1
+        os.utime(part, (1_600_000_000 + self.count, 1_600_000_000 + self.count))
+        part.rename(self.path / f"{self.count:03d}.parquet")
+
+
+def engine_on(files, home, sql=SQL, clock=time.time, **options):
+    engine = windrow.Engine(home, spark=files.spark, clock=clock)
+    engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"}, **options)
+    engine.query("q", sql)
+    return engine
+
+
+def assert_answers(engine, df):
+    expected = native(df, WINDOW, ["k"], AGGS | weights("v"))
+    assert_same_answers(engine.results("q"), expected, ["k"], {"total": "_abs_v"})
+
+
+SUM = "SELECT SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]"
+
+
+class Lines:
+    """A directory that receives text files, each newer than the one before."""
+
+    def __init__(self, path):
+        self.path, self.count = path, 0
+        path.mkdir()
+
+    def add(self, text, encoding="utf-8"):
+        self.count += 1
+        path = self.path.parent / f"{self.count:03d}.txt"
+        path.write_bytes(text.encode(encoding))
+        os.utime(path, (1_600_000_000 + self.count,) * 2)
+        return path.rename(self.path / path.name)
+
+
+def text_engine(spark, lines, home, format="csv", **options):
+    engine = windrow.Engine(home, spark=spark)
+    schema = options.pop("schema", "ts TIMESTAMP, v INT, unused DOUBLE")
+    files = {"maxFilesPerTrigger": "1"} | options.pop("options", {})
+    engine.stream("s", lines.path, timestamp="ts", format=format, schema=schema, options=files, **options)
+    engine.query("q", SUM)
+    return engine
+
+
+def answers(engine):
+    return sorted((row.window_end.minute, row.total, row.n) for row in engine.results("q").collect())
