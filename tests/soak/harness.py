@@ -53,21 +53,13 @@ class ChildFailed(Exception):
     """A process that ended by itself before the story did."""
 
 
-def play_once(directory: Path, kill: Kill | None = None, archive: Path | None = None) -> bool:
-    """Play the story in a process of its own; whether it was finished, and not killed.
-
-    With `archive`, the first process that finishes leaves the JVM's classes there, and those after it
-    start in half the time.
-    """
+def play_once(directory: Path, kill: Kill | None = None) -> bool:
+    """Play the story in a process of its own; whether it was finished, and not killed."""
     directory.mkdir(parents=True, exist_ok=True)
     command = [sys.executable, "-m", "tests.soak.child", str(directory)]
     if kill is not None and kill.step is not None:
         command += ["--kill-at", f"{kill.step}:{kill.number}"]
-    options = QUICK_START
-    if archive is not None:
-        use = "SharedArchiveFile" if archive.exists() else "ArchiveClassesAtExit"
-        options += f" -Xlog:disable -XX:{use}={archive}"
-    environment = os.environ | {"JAVA_TOOL_OPTIONS": options, "WINDROW_DRIVER_MEMORY": "1g"}
+    environment = os.environ | {"JAVA_TOOL_OPTIONS": QUICK_START, "WINDROW_DRIVER_MEMORY": "1g"}
     with (directory / "log").open("ab") as log:
         log.write(f"──── kill {kill}\n".encode())
         log.flush()
@@ -77,8 +69,6 @@ def play_once(directory: Path, kill: Kill | None = None, archive: Path | None = 
         )  # fmt: skip
         try:
             lines = _watch(process, kill)
-            if archive is not None and "finished" in lines:
-                _await_end(process.pid)
         finally:
             kill_group(process.pid)
             process.wait()
@@ -129,13 +119,6 @@ def kill_group(group: int) -> None:
         except ProcessLookupError:
             return
         time.sleep(0.01)
-
-
-def _await_end(group: int) -> None:
-    """Wait until a JVM that is ending has written its classes."""
-    began = time.monotonic()
-    while _runs(group) and time.monotonic() - began < PATIENCE:
-        time.sleep(0.1)
 
 
 def _runs(group: int) -> bool:

@@ -71,9 +71,8 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
     found: list[str] = []
     homes = 0
     began = time.monotonic()
-    archive = directory / "spark.jsa"
     if count:
-        play_once(directory / "never-killed", archive=archive)
+        play_once(directory / "never-killed")
         truth = contents(directory / "never-killed" / "home")
         say(f"never killed: {time.monotonic() - began:.0f} s, {truth.epochs.total()} parts of epochs")
         kills = random_kills(seed)
@@ -85,7 +84,7 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
             home = directory / f"home-{homes}"
             homes += 1
             try:
-                for kill in _until_finished(home, kills, more, archive):
+                for kill in _until_finished(home, kills, more):
                     done[kill.step or "a random moment"] += 1
                     say(f"{home.name}: kill {done.total()} {kill}")
                 report = judge(truth, home)
@@ -101,16 +100,14 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
             "seconds": round(time.monotonic() - began)}  # fmt: skip
 
 
-def _until_finished(
-    home: Path, kills: Iterator[Kill], more: Callable[[], bool], archive: Path
-) -> Iterator[Kill]:
+def _until_finished(home: Path, kills: Iterator[Kill], more: Callable[[], bool]) -> Iterator[Kill]:
     """Play until the story is finished, killed as long as there are to be more; the kills that came about."""
     while more():
         kill = next(kills)
-        if play_once(home, kill, archive):
+        if play_once(home, kill):
             return
         yield kill
-    play_once(home, archive=archive)
+    play_once(home)
 
 
 def enduring(directory: Path, epochs: int, minutes: float) -> dict[str, Any]:

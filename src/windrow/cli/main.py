@@ -16,6 +16,7 @@ from windrow.cli.explain import explain
 from windrow.cli.query import query
 from windrow.cli.run import run
 from windrow.cli.status import status
+from windrow.cli.warm import warm
 from windrow.errors import WindrowError
 
 
@@ -61,6 +62,9 @@ def main() -> None:
       windrow run delays.cql --home delays-home --forever    keep computing
       windrow status delays-home                             how that is going
       windrow query list delays-home                         its queries
+
+    \b
+      windrow warm                 once, and Spark starts faster from then on
     """
 
 
@@ -69,3 +73,4 @@ main.add_command(run)
 main.add_command(explain)
 main.add_command(status)
 main.add_command(query)
+main.add_command(warm)

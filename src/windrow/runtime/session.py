@@ -7,9 +7,12 @@ import sys
 from importlib import import_module
 from threading import Thread
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from windrow.errors import WindrowError
+from windrow.runtime.classes import archive_path, launching, options_with
+from windrow.runtime.logs import LOG
 
 ARROW_ROWS = 1 << 20
 
@@ -22,10 +25,28 @@ def local_session(app: str = "windrow") -> SparkSession:
     active = SparkSession.getActiveSession()
     if active is not None:
         return checked(active)
+    Thread(target=import_module, args=["windrow.api.engine"], daemon=True).start()
+    archive = archive_path()
+    if not archive.exists():
+        return checked(start(app))
+    try:
+        with launching(options_with(archive)):
+            return checked(start(app))
+    except PySparkRuntimeError:  # a damaged archive can bring Java down
+        spark = start(app)
+        archive.unlink(missing_ok=True)
+        LOG.warning(
+            "Spark did not start with the classes in %s, so they are gone; `windrow warm` makes them again",
+            archive,
+        )
+        return checked(spark)
+
+
+def start(app: str) -> SparkSession:
+    """A new local session, in a JVM that loads all its classes itself."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     cores = os.cpu_count() or 1
-    Thread(target=import_module, args=["windrow.api.engine"], daemon=True).start()
-    spark = (
+    return (
         SparkSession.builder.master(f"local[{cores}]")
         .appName(app)
         .config("spark.sql.shuffle.partitions", cores)
@@ -37,7 +58,6 @@ def local_session(app: str = "windrow") -> SparkSession:
         .config("spark.log.level", "ERROR")
         .getOrCreate()
     )
-    return checked(spark)
 
 
 def checked(spark: SparkSession) -> SparkSession:
