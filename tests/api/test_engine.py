@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import time
+import weakref
 from datetime import timedelta
 
 import pytest
@@ -10,6 +13,7 @@ import windrow
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
 from windrow.runtime import faults
+from windrow.runtime.reader import Reader
 from windrow.slicing import Window
 
 
@@ -30,6 +34,29 @@ def test_a_stream_of_files_gives_the_batch_answer(spark, files, tmp_path):
     assert [report.rows for report in seen] == [400, 500, 0]
     assert seen[0].watermark == 39_900_000
     assert seen[1].latest["q"]["n"].to_pylist() == [60] * 5
+
+
+def test_a_run_leaves_nothing_in_memory(spark, files, tmp_path, monkeypatch):
+    """Neither here nor in the JVM, where each reader has a query, and each query its reader's callback."""
+    readers = []
+    start = Reader.start
+
+    def noted(reader, **trigger):
+        readers.append(weakref.ref(reader))
+        start(reader, **trigger)
+
+    monkeypatch.setattr(Reader, "start", noted)
+    engine = engine_on(files, tmp_path / "home")
+    engine.run(seal=False)
+    with engine.start() as live:
+        live.process_available()
+    del live
+    patience = time.monotonic() + 60
+    while any(reader() for reader in readers) and time.monotonic() < patience:
+        gc.collect()
+        spark.sparkContext._jvm.System.gc()
+        time.sleep(0.1)
+    assert [reader() for reader in readers] == [None, None]
 
 
 def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):

@@ -175,7 +175,9 @@ def _compare(engine: windrow.Engine, feed: Feed) -> list[str]:
 def measure(home: Path, spark: SparkSession) -> dict[str, float]:
     """What the processes and the home hold now."""
     jvm: Any = spark.sparkContext._jvm
-    jvm.System.gc()
+    for _ in range(2):  # Spark drops what the first one found unused, and then that is unused too
+        jvm.System.gc()
+        time.sleep(1)
     runtime = jvm.Runtime.getRuntime()
     sample: dict[str, float] = {
         "python_rss": _rss("self"),

@@ -83,26 +83,31 @@ class Reader:
     @property
     def active(self) -> bool:
         """Whether it is still reading."""
-        return bool(self._query.isActive)
+        query = self._query
+        return query is not None and bool(query.isActive)
 
     @property
     def is_waiting(self) -> bool:
         """Whether Spark has looked, since the last batch, and found nothing."""
-        status = self._query.status
+        query = self._query
+        if query is None:
+            return False
+        status = query.status
         return bool(status["message"].startswith("Waiting for") and not status["isDataAvailable"])
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
-        with self._our_errors():
-            self._query.processAllAvailable()
+        query = self._query
+        if query is not None:
+            with self._our_errors():
+                query.processAllAvailable()
 
     def wait(self, seconds: float | None = None) -> None:
-        """Wait until it ends, or for some time; raises what stopped it."""
-        with self._our_errors():
-            if seconds is None:
-                self._query.awaitTermination()
-            else:
-                self._query.awaitTermination(seconds)
+        """Wait until it ends, or for some time; raises what stopped it, unless that was `stop`."""
+        query = self._query
+        if query is not None:
+            with self._our_errors():
+                query.awaitTermination(seconds)
 
     def stop(self) -> None:
         """Stop; a batch that is under way is given up, whole, unless it is being committed already."""
@@ -110,6 +115,9 @@ class Reader:
         if self._query is not None:
             self._query.stop()
             self.runner.rest()  # Spark does not wait for the callback, and the home is about to be let go
+            # Java holds the callback, and with it this object, for as long as we hold Java's query: two
+            # garbage collectors, neither of which would see that nobody needs either.
+            self._query = None
 
     @contextmanager
     def _our_errors(self) -> Iterator[None]:
