@@ -75,6 +75,29 @@ def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):
     assert_answers(engine, events(spark, 0, 101))
 
 
+def test_a_batch_that_spark_noted_and_did_not_plan_is_the_same_batch_later(spark, files, tmp_path):
+    """Spark itself would put its file and the next one into one batch, against maxFilesPerTrigger."""
+    home = tmp_path / "home"
+    engine = engine_on(files, home)
+    engine.run(seal=False)
+    files.add(90, 100)
+    offsets = home / "streams" / "events" / "offsets"
+    (offsets / "2").mkdir()
+    with pytest.raises(windrow.WindrowError, match="stream 'events' stopped"):
+        engine.run(seal=False)
+    (offsets / "2").rmdir()
+    assert [path.name for path in (offsets.parent / "sources" / "0").glob("[0-9]*")].count("2") == 1
+    (offsets / ".3.0-1-2.tmp").write_text("half a")
+    files.add(100, 120)
+    engine = engine_on(files, home)
+    seen = []
+    engine.on_epoch = seen.append
+    engine.run()
+    assert [report.rows for report in seen] == [100, 200, 0]
+    assert_answers(engine, events(spark, 0, 120))
+    assert not list(offsets.glob("*.tmp"))
+
+
 def test_a_query_of_the_home_goes_on_until_it_is_dropped(spark, files, tmp_path):
     """An engine that is not told of it takes it up, or its answers would have a hole."""
     home = tmp_path / "home"

@@ -24,6 +24,7 @@ from windrow.runtime.durable import check, explained, force, force_directories, 
 from windrow.runtime.faults import reach
 from windrow.runtime.logs import event
 from windrow.runtime.migrate import migrate
+from windrow.runtime.spark_log import force_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -170,7 +171,7 @@ class Home:
         files = self.forced(epoch.files)
         for stream, advance in epoch.streams.items():
             if advance.batch is not None:
-                self._force_offsets(stream, advance.batch)
+                force_batch(self.path / "streams" / stream.lower(), advance.batch, self.path)
         reach("files forced to disk")
         with self.catalog.transaction() as database:
             Catalog.forget_files(database, epoch.unneeded)
@@ -215,19 +216,6 @@ class Home:
             with suppress(OSError):  # it no longer exists for anybody; the next start sweeps it away
                 remove(self.path / path)
         reach("old files removed")
-
-    def _force_offsets(self, stream: str, batch: int) -> None:
-        """Force to disk what Spark wrote down about a batch: Spark leaves that to chance, and after a power
-        failure would hand out other rows under the number that is being committed."""
-        folder = self.path / "streams" / stream.lower()
-        logs = [path for path in folder.glob("sources/*/*") if not path.name.startswith(".")]
-        newest = sorted(logs, key=lambda path: path.stat().st_mtime)[-2:]
-        paths = [
-            path for path in (folder / "metadata", folder / "offsets" / str(batch), *newest) if path.exists()
-        ]
-        for path in paths:
-            force(path)
-        force_directories(paths, self.path)
 
     def replace_files(self, old: Iterable[DataFile], new: Iterable[DataFile], clock: float) -> None:
         """Let compacted files take the place of others, which stay on disk for a while."""

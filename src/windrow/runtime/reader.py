@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
 
 from windrow.errors import SourceError, WindrowError
 from windrow.runtime.analysis import reason
+from windrow.runtime.spark_log import tidy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -72,6 +74,7 @@ class Reader:
                 raise
 
         check_dead(self.runner)
+        tidy(Path(self._checkpoint))
         writer = self._rows.writeStream.foreachBatch(process).trigger(**trigger)
         writer = writer.queryName(f"windrow {self.runner.stream.name} in {self._checkpoint}")
         with _settings(self._rows.sparkSession):
