@@ -22,20 +22,21 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
-def _session() -> SparkSession:
+def _session(*, archived: bool = True) -> SparkSession:
     # No more of Windrow is imported than this: Spark's own start must not pay for the rest.
-    from windrow.runtime.session import local_session
+    from windrow.runtime.session import local_session, start
 
-    return local_session("windrow-recovery")
+    return (local_session if archived else start)("windrow-recovery")
 
 
-def plain(since: float, source: str, checkpoint: str, aggregate: bool) -> dict[str, Any]:
+def plain(since: float, source: str, checkpoint: str, aggregate: bool, archived: bool) -> dict[str, Any]:
     """Spark's own start, to the end of the first batch: counted, or aggregated as Windrow's pass does it.
 
     The second is no state and no answers, only what a Spark that has just started takes to compile and
-    run its first GROUP BY; the difference to it is Windrow's own.
+    run its first GROUP BY; the difference to it is Windrow's own. `archived`: from the classes that
+    Windrow's sessions start from.
     """
-    spark = _session()
+    spark = _session(archived=archived)
     session = time.time() - since
     ends: list[float] = []
 

@@ -27,7 +27,10 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
     """Write the figure as a PNG."""
     figure, panels = plt.subplots(1, 3, figsize=(13, 4.8), layout="constrained")
     settings, plain = report["settings"], report["spark_start"]
-    aggregated = report["spark_start_aggregated"]
+    others = {
+        "Spark's own start: first batch aggregated": (report["spark_start_aggregated"], "-."),
+        "Spark's own start from archived classes": (report["spark_start_archived"], (0, (1, 2))),
+    }
     window = settings["ages_window"]
     by_window = [r for r in report["recoveries"] if r["epochs"] == settings["windows_epochs"]]
     by_age = [
@@ -38,15 +41,16 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
     top = 1.12 * max(_allowed(r, plain) for r in report["recoveries"])
     top = max(top, 1.12 * max(s for r in report["recoveries"] for s in r["seconds"]))
 
-    _starts(panels[0], [r["home"]["entries"] for r in by_window], by_window, plain, aggregated)
+    _starts(panels[0], [r["home"]["entries"] for r in by_window], by_window, plain, others)
     panels[0].set_xlabel("partials in the window state")
     panels[0].set_title(f"window size ({settings['windows_epochs']:,} epochs)", fontsize=11)
-    for r in by_window:
+    for place, r in enumerate(by_window):  # at two heights, since some are near each other
         name = r["label"].split(",")[0].replace(" SLIDE", "\nSLIDE")
         panels[0].annotate(
-            name, (r["home"]["entries"], 0), (0, 6), textcoords="offset points", fontsize=8, ha="center"
+            name, (r["home"]["entries"], 0), (0, 6 + 28 * (place % 2)),
+            textcoords="offset points", fontsize=8, ha="center",
         )  # fmt: skip
-    _starts(panels[1], [r["epochs"] for r in by_age], by_age, plain, aggregated)
+    _starts(panels[1], [r["epochs"] for r in by_age], by_age, plain, others)
     logs = report["spark_log"]
     panels[1].plot(
         [log["files"] for log in logs], [log["median"] for log in logs], color=LOG, marker="s",
@@ -74,7 +78,7 @@ def _starts(
     places: list[float],
     recoveries: list[Mapping[str, Any]],
     plain: Mapping[str, Any],
-    aggregated: Mapping[str, Any],
+    others: Mapping[str, tuple[Mapping[str, Any], Any]],
 ) -> None:
     axes.set_xscale("log")
     for place, recovery in zip(places, recoveries, strict=True):  # every run, so that the noise is seen
@@ -91,10 +95,8 @@ def _starts(
         plain["median"], color=SPARK, linestyle="--", linewidth=1.2,
         label="Spark's own start: first batch counted (band: its runs)",
     )  # fmt: skip
-    axes.axhline(
-        aggregated["median"], color=SPARK, linestyle="-.", linewidth=0.9,
-        label="Spark's own start: first batch aggregated",
-    )  # fmt: skip
+    for label, (start, style) in others.items():
+        axes.axhline(start["median"], color=SPARK, linestyle=style, linewidth=0.9, label=label)
     axes.axhspan(min(plain["seconds"]), max(plain["seconds"]), color=SPARK, alpha=0.12, linewidth=0)
     axes.grid(True, which="major", axis="y", color="#e4e4e4", linewidth=0.7)
     axes.spines[["top", "right"]].set_visible(False)

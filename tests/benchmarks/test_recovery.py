@@ -149,6 +149,7 @@ def report(recovery: ModuleType) -> dict[str, Any]:
         "settings": recovery.asdict(settings),
         "spark_start": plain,
         "spark_start_aggregated": plain,
+        "spark_start_archived": plain,
         "recoveries": recoveries,
         "spark_log": [{"files": 1_000, "log_bytes": 9, **plain}],
         "commits": commits,
