@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from windrow.runtime.stage import Part, RunningQuery
 
 
+LITTER = 100
+"""Epochs between two collections of garbage; a reader that has ended counts as ten. What Python is done
+with in Java is freed there only when Python's own collector has been, and that comes by rarely: to Python
+these are a few small objects."""
 UNSURE = -2
 """In place of the last epoch, after a failure: what is in memory may not be what is committed."""
 
@@ -56,6 +61,7 @@ class Running:
         self._runners: dict[str, StreamRunner] = {}
         self._last_epoch = home.catalog.last_epoch()
         self._quarantined: dict[str, str] = {}
+        self._litter = 0
 
     def run(self, *, seal: bool) -> None:
         """Process what is there and return."""
@@ -172,8 +178,16 @@ class Running:
             reader.stop()
             if reader.failure is not None:
                 self._last_epoch = UNSURE
+        ended = len(self.readers)
         self.readers.clear()
         self.reading.clear()
+        self._collect_garbage(10 * ended)
+
+    def _collect_garbage(self, litter: int) -> None:
+        self._litter += litter
+        if self._litter >= LITTER:
+            self._litter = 0
+            gc.collect()
 
     @contextmanager
     def _holding_home(self) -> Iterator[None]:
@@ -212,6 +226,7 @@ class Running:
         self._last_epoch = report.epoch
         self._quarantined |= report.quarantined
         self._compactor.wake()
+        self._collect_garbage(1)
         self._on_epoch(report)
 
     def _raise_what_went_wrong(self) -> None:
