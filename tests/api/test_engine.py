@@ -13,7 +13,7 @@ import windrow
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
 from windrow.api import running
-from windrow.runtime import faults
+from windrow.runtime import faults, reader
 from windrow.runtime.reader import Reader
 from windrow.slicing import Window
 
@@ -102,6 +102,19 @@ def test_a_batch_that_spark_noted_and_did_not_plan_is_the_same_batch_later(spark
     assert [report.rows for report in seen] == [100, 200, 0]
     assert_answers(engine, events(spark, 0, 120))
     assert not list(offsets.glob("*.tmp"))
+
+
+def test_sources_of_the_users_are_left_to_spark(spark, files, tmp_path, monkeypatch):
+    """The log of a frame with several sources, some of them used twice, is not for others to tidy."""
+    monkeypatch.setattr(reader, "tidy", lambda folder: pytest.fail("not ours"))
+    rows = spark.readStream.schema("ts TIMESTAMP, k LONG, v DOUBLE").parquet(str(files.path))
+    for _ in range(2):
+        engine = windrow.Engine(tmp_path / "home", spark=spark)
+        engine.stream("events", rows.where("k > 2").union(rows.where("k <= 2")), timestamp="ts")
+        engine.query("q", SQL)
+        engine.run(seal=False)
+    engine.run()
+    assert_answers(engine, events(spark, 0, 90))
 
 
 def test_a_query_of_the_home_goes_on_until_it_is_dropped(spark, files, tmp_path):
@@ -497,7 +510,7 @@ def test_home_of_another_format_is_refused(spark, tmp_path):
         database.execute("UPDATE about SET format = 99")
     engine.close()
     with pytest.raises(
-        windrow.HomeError, match="has format 99 and this Windrow reads up to 2; use a newer Windrow"
+        windrow.HomeError, match="has format 99 and this Windrow reads up to 3; use a newer Windrow"
     ):
         windrow.Engine(tmp_path / "home", spark=spark)
     (tmp_path / "file").write_text("not a directory")

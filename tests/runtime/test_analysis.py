@@ -105,12 +105,29 @@ def test_a_function_that_is_gone_is_noticed_all_the_same(spark, tmp_path):
         windrow.Engine(tmp_path / "home", spark=spark).run()
 
 
+def test_a_function_of_the_users_is_asked_for_every_time(spark, tmp_path):
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.stream("events", events(spark, 0, 40), timestamp="ts")
+    try:
+        for returns in ("string", "double"):
+            spark.udf.register("half", lambda v: v / 2, returns)
+            engine.query("q", "SELECT MAX(half(v)) AS most FROM events [RANGE 30 SECONDS SLIDE 10 SECONDS]")
+            assert dict(engine.results("q").dtypes)["most"] == returns
+            engine.drop("q")
+    finally:
+        spark.sql("DROP TEMPORARY FUNCTION half")
+
+
 def test_the_memory_is_bounded(tmp_path, monkeypatch):
     monkeypatch.setattr(catalog, "KEPT_DESCRIBED", 3)
     memory = Home(tmp_path / "home").catalog
+    schema = pa.schema([("v", pa.int32())])
     for number in range(8):
-        memory.note_described(str(number), pa.schema([("v", pa.int32())]))
-    assert memory.rows("SELECT question FROM described") == [("6",), ("7",)]
+        memory.note_described(str(number), schema)
+        memory.add_query(f"q{number}", "SELECT 1", "s", schema)
+    assert memory.rows("SELECT question FROM described ORDER BY 1") == [("6",), ("7",)]
+    assert memory.described("7") == schema
+    assert memory.described("5") is None
 
 
 def test_a_home_of_format_2_learns_to_remember(spark, tmp_path, asked):

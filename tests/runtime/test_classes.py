@@ -58,10 +58,10 @@ def test_a_rehearsal_that_fails_says_why_and_leaves_nothing(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
-def test_options_of_the_user_come_first_and_come_back(monkeypatch):
+def test_options_of_the_user_have_the_last_word_and_come_back(monkeypatch):
     monkeypatch.setenv(LAUNCH_OPTIONS, "-Dours=1")
     with launching("-Dtheirs=2"):
-        assert os.environ[LAUNCH_OPTIONS] == "-Dours=1 -Dtheirs=2"
+        assert os.environ[LAUNCH_OPTIONS] == "-Dtheirs=2 -Dours=1"
     assert os.environ[LAUNCH_OPTIONS] == "-Dours=1"
     monkeypatch.delenv(LAUNCH_OPTIONS)
     with launching("-Dtheirs=2"):

@@ -48,6 +48,8 @@ class Live:
         """Wait until all rows that are there now have been processed."""
         for reader in self._readers:
             reader.process_available()
+        if self._failure is not None:
+            raise self._failure
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until a stream stops, or for some time; raises what stopped it."""

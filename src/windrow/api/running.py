@@ -176,7 +176,7 @@ class Running:
     def _stop_readers(self) -> None:
         for reader in self.readers:
             reader.stop()
-            if reader.failure is not None:
+            if reader.failure is not None or reader.gave_up:
                 self._last_epoch = UNSURE
         ended = len(self.readers)
         self.readers.clear()

@@ -23,8 +23,11 @@ if TYPE_CHECKING:
 class Analyst(Protocol):
     """Spark, as far as binding needs it."""
 
-    def describe(self, sql: str, relations: Columns) -> pa.Schema:
-        """The schema of a SELECT over `view_name`s of these relations; StatementError with Spark's reason."""
+    def describe(self, sql: str, relations: Columns, *, lasting: bool = True) -> pa.Schema:
+        """The schema of a SELECT over `view_name`s of these relations; StatementError with Spark's reason.
+
+        `lasting`: the same Spark would always give the same answer.
+        """
 
     def functions(self) -> frozenset[str]:
         """The names of all scalar and aggregate functions, in lower case."""
@@ -57,9 +60,13 @@ def types(
     Its complaint underlines the expression it is about.
     """
 
+    # What is no function of the language may be one of the user's, and be another one tomorrow.
+    lasting = query.select.find(exp.Anonymous) is None
+
     def ask(items: Sequence[str], where: str) -> list[pa.DataType]:
         listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(items))
-        return list(spark.describe(f"SELECT {listed} {from_clause}{where}", relations).types)
+        asked = f"SELECT {listed} {from_clause}{where}"
+        return list(spark.describe(asked, relations, lasting=lasting).types)
 
     where = f" WHERE {condition[0]}" if condition else ""
     try:

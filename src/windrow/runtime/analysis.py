@@ -17,6 +17,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from windrow.errors import StatementError
 from windrow.logical import view_name
+from windrow.runtime.catalog import FORMAT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +31,7 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 """What Spark raises; the second kind where a query runs inside foreachBatch."""
 
 CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]\s*")
-SQL_SETTING = re.compile(r"spark\.sql\.(?!warehouse|streaming)[^=]+=[^,}]*")
+SQL_SETTING = re.compile(r"spark\.sql\.(?!warehouse|streaming)[^=]+=.*?(?=, [\w.-]+=|}$)", re.DOTALL)
 """A setting of the session that may matter to types, in the text of them all."""
 VIEWS = RLock()
 """Held while temporary views have Windrow's names; analysis is immediate, so the names can be reused."""
@@ -45,13 +46,15 @@ class SparkAnalyst:
         self._functions: frozenset[str] | None = None
         self._frames: dict[pa.Schema, DataFrame] = {}
 
-    def describe(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
+    def describe(
+        self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]], *, lasting: bool = True
+    ) -> pa.Schema:
         """The schema of a SELECT; a StatementError carries Spark's reason, without its plan.
 
-        With a catalog, what Spark said is remembered: a restart need not ask again, which takes a
+        With a catalog, an answer that lasts is remembered: a restart need not ask again, which takes a
         Spark that has just started a second for the first query alone.
         """
-        if self._catalog is None:
+        if self._catalog is None or not lasting:
             return self._ask(sql, relations)
         question = self._question(sql, relations)
         schema = self._catalog.described(question)
@@ -70,9 +73,10 @@ class SparkAnalyst:
 
     def _question(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> str:
         """A name for all that Spark's answer depends on: the statement, the columns, version and settings."""
-        settings = str(self._spark._jsparkSession.sessionState().conf().settings().toString())
+        settings = SQL_SETTING.findall(str(self._spark._jsparkSession.sessionState().conf().settings()))
+        ansi = self._spark.conf.get("spark.sql.ansi.enabled")  # whose default is in the environment
         columns = {name: [(c, str(of_type)) for c, of_type in of.items()] for name, of in relations.items()}
-        asked = (self._spark.version, sorted(SQL_SETTING.findall(settings)), sql, sorted(columns.items()))
+        asked = (self._spark.version, FORMAT, sorted(settings), ansi, sql, sorted(columns.items()))
         return sha256(repr(asked).encode()).hexdigest()
 
     def _empty(self, schema: pa.Schema) -> DataFrame:

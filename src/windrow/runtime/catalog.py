@@ -57,7 +57,7 @@ CREATE TABLE files (
     bytes INTEGER, checksum INTEGER, earliest INTEGER, latest INTEGER);
 CREATE INDEX files_by_owner ON files (kind, owner, level, first_epoch);
 CREATE TABLE doomed (path TEXT PRIMARY KEY, clock REAL NOT NULL);
-CREATE TABLE described (question TEXT PRIMARY KEY, schema BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE described (question TEXT PRIMARY KEY, schema BLOB NOT NULL);
 """
 
 
@@ -146,6 +146,7 @@ class Catalog:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._learned: dict[str, pa.Schema] = {}
         self._one_at_a_time = RLock()  # streams run in threads of their own and share the connection
         self._database = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)
         self._database.execute("PRAGMA journal_mode = WAL")
@@ -260,24 +261,32 @@ class Catalog:
                 )
             elif known.retain != retain:
                 database.execute("UPDATE queries SET retain = ? WHERE id = ?", (retain, known.id))
+            self._write_learned(database)
+        self._learned.clear()
         added = self.query(name)
         assert added is not None
         return added
 
     def described(self, question: str) -> pa.Schema | None:
         """The schema that Spark gave for a statement, if it was ever asked."""
+        if question in self._learned:
+            return self._learned[question]
         for (schema,) in self.rows("SELECT schema FROM described WHERE question = ?", question):
             return _schema(schema)
         return None
 
     def note_described(self, question: str, schema: pa.Schema) -> None:
-        """Remember what Spark said."""
-        with self.transaction() as database:
-            if database.execute("SELECT count(*) FROM described").fetchone()[0] >= KEPT_DESCRIBED:
-                database.execute("DELETE FROM described")
-            database.execute(
-                "INSERT OR REPLACE INTO described VALUES (?, ?)", (question, schema.serialize().to_pybytes())
-            )
+        """Remember what Spark said; written down with the next query that is added."""
+        self._learned[question] = schema
+
+    def _write_learned(self, database: sqlite3.Connection) -> None:
+        ((count,),) = database.execute("SELECT coalesce(max(rowid), 0) FROM described")
+        if count + len(self._learned) > KEPT_DESCRIBED:
+            database.execute("DELETE FROM described")
+        database.executemany(
+            "INSERT OR REPLACE INTO described VALUES (?, ?)",
+            [(question, schema.serialize().to_pybytes()) for question, schema in self._learned.items()],
+        )
 
     def note_delivered(self, delivered: dict[int, int]) -> None:
         """Remember up to which epoch sinks have had their answers."""

@@ -38,9 +38,9 @@ def options_with(archive: Path) -> str:
 
 @contextmanager
 def launching(options: str) -> Iterator[None]:
-    """Let a JVM that is launched now have these options, after those that the user has set."""
+    """Let a JVM that is launched now have these options; those that the user has set have the last word."""
     before = os.environ.get(LAUNCH_OPTIONS)
-    os.environ[LAUNCH_OPTIONS] = f"{before} {options}" if before else options
+    os.environ[LAUNCH_OPTIONS] = f"{options} {before}" if before else options
     try:
         yield
     finally:

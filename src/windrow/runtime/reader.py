@@ -30,6 +30,10 @@ SETTINGS = {
 }
 
 
+class Stopped(WindrowError):
+    """A batch was given up because somebody stopped the stream."""
+
+
 class Reader:
     """Reads one stream, until the end of what is there or until it is stopped."""
 
@@ -45,6 +49,9 @@ class Reader:
     ) -> None:
         self.runner = runner
         self.failure: Exception | None = None
+        """What stopped it, unless that was `stop`."""
+        self.gave_up = False
+        """Whether a batch was given up."""
         self._epochs = epochs
         self._rows = rows
         self._checkpoint = checkpoint
@@ -62,19 +69,23 @@ class Reader:
                 queries, tables = self._queries(), self._tables()
                 with self.runner.staged(batch, batch_id, queries, tables, live=live) as part:
                     if self._stopping:
-                        raise WindrowError("stopped")
+                        raise Stopped
                     if part is not None:
                         for report in self._epochs.run(part):
                             self._report(report)
                 check_dead(self.runner)
                 if live:
                     self.runner.listening_since = self.runner.clock()
+            except Stopped:
+                self.gave_up = True
+                raise
             except Exception as error:
                 self.failure = error  # Spark would hand it on as text
                 raise
 
         check_dead(self.runner)
-        tidy(Path(self._checkpoint))
+        if self.runner.reads_files:
+            tidy(Path(self._checkpoint))
         writer = self._rows.writeStream.foreachBatch(process).trigger(**trigger)
         writer = writer.queryName(f"windrow {self.runner.stream.name} in {self._checkpoint}")
         with _settings(self._rows.sparkSession):
@@ -100,40 +111,45 @@ class Reader:
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
-        query = self._query
-        if query is not None:
-            with self._our_errors():
+        with self._our_errors() as query:
+            if query is not None:
                 query.processAllAvailable()
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until it ends, or for some time; raises what stopped it, unless that was `stop`."""
-        query = self._query
-        if query is not None:
-            with self._our_errors():
+        with self._our_errors() as query:
+            if query is not None:
                 query.awaitTermination(seconds)
 
     def stop(self) -> None:
         """Stop; a batch that is under way is given up, whole, unless it is being committed already."""
         self._stopping = True
-        if self._query is not None:
-            self._query.stop()
+        query = self._query
+        if query is not None:
+            query.stop()
             self.runner.rest()  # Spark does not wait for the callback, and the home is about to be let go
             # Java holds the callback, and with it this object, for as long as we hold Java's query: two
             # garbage collectors, neither of which would see that nobody needs either.
             self._query = None
 
     @contextmanager
-    def _our_errors(self) -> Iterator[None]:
-        """An error of ours that stopped the stream is raised as itself, not as Spark's report of it."""
+    def _our_errors(self) -> Iterator[Any]:
+        """Spark's query, if it has not been stopped. An error of ours that ended it is raised as itself, not
+        as Spark's report of it, also when it has been stopped since."""
+        query = self._query
         try:
-            yield
+            yield query
+            if query is None and self.failure is not None:
+                raise self._explained(self.failure)
         except PySparkException as error:
-            ours = self.failure
-            if isinstance(ours, WindrowError):
-                raise ours from error
-            detail = f"{type(ours).__name__}: {ours}" if ours is not None else reason(error)
-            stream = self.runner.stream.name
-            raise WindrowError(f"stream '{stream}' stopped: {detail}") from (ours or error)
+            raise self._explained(error) from error
+
+    def _explained(self, error: Exception) -> WindrowError:
+        ours = self.failure
+        if isinstance(ours, WindrowError):
+            return ours
+        detail = f"{type(ours).__name__}: {ours}" if ours is not None else reason(error)
+        return WindrowError(f"stream '{self.runner.stream.name}' stopped: {detail}")
 
 
 def check_dead(runner: StreamRunner) -> None:

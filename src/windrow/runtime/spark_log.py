@@ -8,12 +8,16 @@ if nothing had happened, and a batch would be larger than the bound on it.
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 from windrow.runtime.durable import force, force_directories
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+ENTRY = re.compile(r"(\d+)(\.compact)?")
+"""The name of an entry in Spark's log of files."""
 
 
 def force_batch(folder: Path, batch: int, top: Path) -> None:
@@ -33,27 +37,29 @@ def force_batch(folder: Path, batch: int, top: Path) -> None:
 
 
 def tidy(folder: Path) -> None:
-    """Take back what a crash left half done: files noted for a batch that was never planned, and drafts."""
+    """Take back what a crash left half done: files noted for a batch that was never planned, and drafts.
+
+    Of the checkpoint of a stream that reads one directory of files, and nothing else: only there does the
+    log of files belong to the one offset in Spark's plan. What is not as expected is left alone.
+    """
     for draft in [*folder.glob("*/.*.tmp*"), *folder.glob("sources/*/.*.tmp*")]:
-        draft.unlink()
-    offsets = {int(path.name): path for path in (folder / "offsets").glob("[0-9]*") if path.is_file()}
-    planned = _offsets_of_files(offsets[max(offsets)]) if offsets else {}
-    for source in folder.glob("sources/[0-9]*"):
-        last = planned.get(int(source.name)) if offsets else -1
-        for path in source.glob("[0-9]*"):
-            if last is not None and int(path.name.removesuffix(".compact")) > last:
-                path.unlink()
-                (source / f".{path.name}.crc").unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
+    planned = _planned(folder / "offsets")
+    noted = [(path, ENTRY.fullmatch(path.name)) for path in (folder / "sources" / "0").glob("*")]
+    for path, entry in noted:
+        if planned is not None and entry is not None and int(entry[1]) > planned:
+            path.unlink()
+            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
 
 
-def _offsets_of_files(path: Path) -> dict[int, int]:
-    """How far a batch reads the list of files of each source that has one."""
-    found = {}
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()[2:]):
-        try:
-            offset = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(offset, dict) and "logOffset" in offset:
-            found[number] = int(offset["logOffset"])
-    return found
+def _planned(offsets: Path) -> int | None:
+    """How far the last planned batch reads the list of files: -1 before the first, None if unclear."""
+    numbers = [int(path.name) for path in offsets.glob("*") if path.name.isdecimal()]
+    if not numbers:
+        return -1
+    try:
+        version, _, offset = (offsets / str(max(numbers))).read_text(encoding="utf-8").split("\n")
+        found = json.loads(offset)["logOffset"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+    return found if version == "v1" and isinstance(found, int) else None

@@ -117,6 +117,11 @@ class StreamRunner:
         self.clock = clock
         self._source = source
 
+    @property
+    def reads_files(self) -> bool:
+        """Whether it reads a directory of files that Windrow opened itself, and nothing else."""
+        return self._source is not None
+
     @contextmanager
     def staged(
         self,
