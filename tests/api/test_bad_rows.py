@@ -140,3 +140,14 @@ def test_a_batch_that_is_late_as_a_whole_is_kept(spark, tmp_path):
     engine.run()
     assert engine.late("events").count() == 5000
     assert engine.results("q").where("window_end < timestamp_seconds(999)").count() == 0
+
+
+def test_dead_letters_of_a_frame_are_kept_once_however_many_queries_read_it(spark, tmp_path):
+    rows = spark.sql("SELECT timestamp_seconds(id) AS ts, id AS v FROM range(100) UNION ALL SELECT NULL, 7")
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.stream("s", rows, timestamp="ts")
+    for name in ("first", "second"):
+        engine.query(name, SUM)
+        engine.run()
+        assert [row._reason for row in engine.dead("s").collect()] == ["ts is NULL"]
+    assert engine.results("second").count() == engine.results("first").count() == 2
