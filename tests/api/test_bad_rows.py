@@ -149,5 +149,5 @@ def test_dead_letters_of_a_frame_are_kept_once_however_many_queries_read_it(spar
     for name in ("first", "second"):
         engine.query(name, SUM)
         engine.run()
-        assert [row._reason for row in engine.dead("s").collect()] == ["ts is NULL"]
+        assert [row._reason for row in engine.dead("s").collect()] == ["ts is NULL: a row without event time"]
     assert engine.results("second").count() == engine.results("first").count() == 2

@@ -12,6 +12,7 @@ import pytest
 import windrow
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
+from windrow.api import engine as engine_module
 from windrow.api import running
 from windrow.runtime import faults, reader
 from windrow.runtime.reader import Reader
@@ -115,6 +116,49 @@ def test_sources_of_the_users_are_left_to_spark(spark, files, tmp_path, monkeypa
         engine.run(seal=False)
     engine.run()
     assert_answers(engine, events(spark, 0, 90))
+
+
+def test_a_home_knows_its_streams(spark, files, tmp_path):
+    """A new engine need not be told of them again, and names them when one is misspelt."""
+    engine_on(files, tmp_path / "home").run(seal=False)
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    with pytest.raises(windrow.WindrowError, match="no stream 'event'; did you mean events"):
+        engine.late("event")
+    engine.query("other", "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
+    files.add(90, 100)
+    engine.run()
+    assert engine.results("other").count() == 10
+    assert_answers(engine, events(spark, 0, 100))
+
+
+def test_late_rows_have_the_types_of_the_stream_also_in_an_engine_that_does_not_know_it(
+    spark, files, tmp_path
+):
+    engine = engine_on(files, tmp_path / "home")
+    engine.run(seal=False)
+    files.add(5, 6)
+    engine.run(seal=False)
+    told = [c for c in engine.late("events").dtypes if c[0] != "x"]
+    assert told[0] == ("ts", "timestamp")
+    assert windrow.Engine(tmp_path / "home", spark=spark).late("events").dtypes == told
+
+
+def test_a_home_that_cannot_be_used_is_found_out_before_spark_is_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(engine_module, "local_session", lambda: pytest.fail("Spark was started"))
+    (tmp_path / "file").touch()
+    with pytest.raises(windrow.HomeError, match="not empty"):
+        windrow.Engine(tmp_path)
+
+
+def test_an_unnamed_query_that_has_changed_says_how_it_got_its_name(spark, files, tmp_path):
+    sql = "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]"
+    for text in (sql, sql.replace("COUNT(*)", "SUM(v)")):
+        engine = windrow.Engine(tmp_path / "home", spark=spark)
+        engine.stream("events", files.path, timestamp="ts")
+        if text == sql:
+            engine.execute(text)
+    with pytest.raises(windrow.HomeError, match=r"drop .*home query_1\na SELECT without a name is called"):
+        engine.execute(text)
 
 
 def test_a_query_of_the_home_goes_on_until_it_is_dropped(spark, files, tmp_path):

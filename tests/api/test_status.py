@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.request import urlopen
 
@@ -10,7 +11,7 @@ import pytest
 
 from tests.homes import CLOCK, DELAYS, REASON, make_home
 from windrow.api.engine import Engine
-from windrow.api.homes import as_json, drop_query, home_status
+from windrow.api.homes import as_json, check_that_none_runs, drop_query, home_status
 from windrow.errors import HomeError, QueryFailed, WindrowError
 from windrow.runtime.catalog import Catalog
 from windrow.runtime.home import Home
@@ -52,7 +53,7 @@ def test_an_engine_says_how_it_is_doing_and_so_does_its_home(spark, tmp_path):
     assert stream.lag == timedelta(minutes=2)
     assert stream.rate == 5 / 60
     top, ratio = status.queries
-    assert (top.condition, top.answers, ratio.condition) == ("running", 1, "quarantined")
+    assert (top.condition, top.answers, ratio.condition) == ("active", 1, "quarantined")
     assert top.latest_end == datetime(2024, 1, 1, 0, 1, tzinfo=UTC)
     assert top.entries > 0
     assert top.state_bytes > 0
@@ -66,10 +67,15 @@ def test_an_engine_says_how_it_is_doing_and_so_does_its_home(spark, tmp_path):
 
 
 def test_a_home_can_be_asked_while_an_engine_runs_on_it(place):
-    before = home_status(place, lambda: CLOCK)
+    idle = home_status(place, lambda: CLOCK)
+    assert not idle.running
+    check_that_none_runs(place)
     home = Home(place)
     with home.running():
-        assert home_status(place, lambda: CLOCK) == before
+        before = home_status(place, lambda: CLOCK)
+        assert before == replace(idle, running=True)
+        with pytest.raises(HomeError, match="another engine is running on"):
+            check_that_none_runs(place)
         with home.catalog.transaction() as database:
             database.execute("UPDATE progress SET rows = 0")
             assert home_status(place, lambda: CLOCK) == before  # not yet committed
@@ -82,7 +88,7 @@ def test_a_status_as_json(place):
     assert found["streams"][0]["lag"] == 120
     assert found["bytes"] == {"results": 1_000}
     assert [(q["name"], q["condition"], q["quarantined"]) for q in found["queries"]] == [
-        ("delays", "running", None),
+        ("delays", "active", None),
         ("broken", "quarantined", REASON),
     ]
     assert found["queries"][0]["sql"] == DELAYS

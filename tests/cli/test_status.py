@@ -70,11 +70,13 @@ def drawn(picture, width: int = 80) -> str:
 def test_status_is_two_tables_the_reasons_and_the_disk(home):
     result = typed("status", home)
     assert result.exit_code == 0, result.output
-    assert result.stdout.startswith("epoch 0\n")  # no joint watermark: a stream has none yet
+    assert result.stdout.startswith(
+        "no engine is running, epoch 0\n"
+    )  # no joint watermark: a stream has none yet
     assert re.search(
         r"flights +1,200 +0 +2023-11-14 22:11:20 +\d+ (days|years) +3 +1 +0\.50 s", result.stdout
     )
-    assert re.search(r"delays +flights +running +42 +2023-11-14 22:11:20 +7 +560 bytes", result.stdout)
+    assert re.search(r"delays +flights +active +42 +2023-11-14 22:11:20 +7 +560 bytes", result.stdout)
     assert re.search(r"broken +flights +quarantined +0 +– ", result.stdout)
     assert f"broken: failed in epoch 0: {REASON}" in result.stdout
     assert "disk: results 1.0 kB (1 file)" in result.stdout
@@ -84,10 +86,12 @@ def test_status_is_two_tables_the_reasons_and_the_disk(home):
 def test_status_for_programs(home):
     found = json.loads(typed("status", home, "--json").stdout)
     assert [stream["name"] for stream in found["streams"]] == ["flights", ODD]
-    assert [query["condition"] for query in found["queries"]] == ["running", "quarantined"]
+    assert [query["condition"] for query in found["queries"]] == ["active", "quarantined"]
 
 
-@pytest.mark.parametrize(("options", "again"), [([], "epoch 0"), (["--json"], '{"epoch": 0, ')])
+@pytest.mark.parametrize(
+    ("options", "again"), [([], "no engine is running, epoch 0"), (["--json"], '{"epoch": 0, ')]
+)
 def test_watch_goes_on_until_an_interrupt(home, monkeypatch, options, again):
     show, shown = status_command.show, []
 
@@ -133,7 +137,7 @@ def test_status_of_a_home_that_has_not_run(tmp_path):
     Home(tmp_path / "new").close()
     result = typed("status", str(tmp_path / "new"))
     assert result.exit_code == 0, result.output
-    assert result.stdout == "no epoch yet\n\ndisk: nothing yet\n"
+    assert result.stdout == "no engine is running, no epoch yet\n\ndisk: nothing yet\n"
     assert typed("query", "list", str(tmp_path / "new")).stdout == "no queries\n"
 
 
@@ -158,7 +162,7 @@ def test_query_list_has_the_sql_and_the_reason(home):
     result = typed("query", "list", home)
     assert result.exit_code == 0, result.output
     assert (
-        f"delays on flights, running: 42 answers, until 2023-11-14 22:11:20, kept for 30 days\n    {DELAYS}\n"
+        f"delays on flights, active: 42 answers, until 2023-11-14 22:11:20, kept for 30 days\n    {DELAYS}\n"
         in result.stdout
     )
     assert f"broken on flights, quarantined: 0 answers\n    failed in epoch 0: {REASON}\n" in result.stdout
@@ -199,9 +203,11 @@ def test_the_others_are_printed_before_the_error(windrow, place):
     assert result.exit_code == 1
     assert result.stdout.splitlines()[0].split("\t") == ["window_start", "window_end", "sensor", "top"]
     assert len(result.stdout.splitlines()) == 4
-    error = result.stderr.index("error: query_1: ")
+    error = result.stderr.index("error: query_1 failed and is quarantined; the others are answered")
     assert result.stderr.index("query 'query_1' failed and is quarantined") < error
     assert result.stderr.index("query_2: 3 answers") < error
+    assert "windrow query drop kept query_1, and run again" in result.stderr
+    assert result.stderr.count("NumberFormat") + result.stderr.count("cannot be cast") <= 1  # said once
     assert "query_1: 0 answers" not in result.stderr
     assert "Traceback" not in result.output
 
@@ -269,7 +275,7 @@ def report(epoch: int, **more) -> EpochReport:
 
 def test_the_picture_has_lag_state_idleness_and_reasons():
     status = Status(
-        epoch=1, clock=NOON, watermark=NOON,
+        epoch=1, running=True, clock=NOON, watermark=NOON,
         streams=(StreamStatus("flights", 10, 2, 1, 1, 0.0, NOON, timedelta(minutes=3), True, False, 0.25, NOON),),
         queries=(QueryStatus("delays", "flights", DELAYS, 4, NOON, True, 1_234, 56_000, False, None, None, None),),
         bytes={}, files={},

@@ -60,14 +60,19 @@ class Engine:
         *,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        self.spark = checked(spark) if spark is not None else local_session()
+        # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
+        self._metrics: list[MetricsServer] = []
+        try:
+            self.spark = checked(spark) if spark is not None else local_session()
+        except BaseException:
+            self.close()
+            raise
         self._analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._relations = Relations(self.spark, self._home)
         self._queries: dict[str, RunningQuery] = {}
         self._unnamed: list[str] = []
-        self._metrics: list[MetricsServer] = []
         self._clock = clock
         self._running = Running(
             self.spark,
@@ -190,7 +195,15 @@ class Engine:
             for statement in parse(statements):
                 if isinstance(statement, Query):
                     name = statement.name or self._free_name()
-                    self._add_query(name, statement, None)
+                    try:
+                        self._add_query(name, statement, None)
+                    except HomeError as error:
+                        if statement.name is not None:
+                            raise
+                        raise HomeError(
+                            f"{error}\na SELECT without a name is called query_1, query_2, … in the order of "
+                            "the statements, and stays in a home; CREATE QUERY name AS SELECT … gives it one"
+                        ) from error
                     names.append(name)
                     if statement.name is None:
                         unnamed.append(name)
@@ -258,7 +271,7 @@ class Engine:
 
     def status(self) -> Status:
         """Streams, queries, disk: what came, how far it is, what is held, what no longer runs."""
-        return read_status(self._home.catalog, self._clock())
+        return read_status(self._home.path, self._home.catalog, self._clock())
 
     def serve_metrics(self, port: int, address: str = "127.0.0.1") -> MetricsServer:
         """Serve `status()` to Prometheus, at http://address:port/metrics, until the server's `stop()`.
@@ -332,8 +345,7 @@ class Engine:
             try:
                 (statement,) = parse(stored.sql)
                 assert isinstance(statement, Query)
-                for table in statement.select.find_all(exp.Table):
-                    self._relations.recall(table.name)
+                self._relations.recall(stored.stream)
                 if not self._relations.is_unbounded(stored.stream):
                     continue  # a frame that can be read again, or one that this engine does not have
                 self._add_query(stored.name, replace(statement, retain=stored.retain), None)
@@ -360,6 +372,8 @@ class Engine:
                 *place,
                 "use another name, or drop it",
             )
+        for table in statement.select.find_all(exp.Table):
+            self._relations.recall(table.name)
         plan = bind(statement, self._relations.known, self._analyst)
         progress = self._home.catalog.progress(plan.stream.name)
         known = {query.name.lower() for query in self._home.catalog.queries()}

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import HomeError, WindrowError, suggestion
 from windrow.runtime.catalog import FORMAT, Catalog
 from windrow.runtime.durable import explained
+from windrow.runtime.lock import is_held
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
 from windrow.runtime.status import QueryStatus as QueryStatus
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
 def home_status(home: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> Status:
     """The status of a home, as `Engine.status()` gives it."""
     with _reading(home) as catalog:
-        return read_status(catalog, clock())
+        return read_status(_existing(home), catalog, clock())
+
+
+def check_that_none_runs(home: str | os.PathLike[str]) -> None:
+    """Raise a HomeError if an engine is running on a home; where there is none, none does."""
+    if is_held(Path(home).absolute()):
+        raise HomeError(f"another engine is running on {Path(home).absolute()}; stop it, or use another home")
 
 
 def as_json(status: Status) -> dict[str, Any]:

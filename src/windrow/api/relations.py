@@ -162,7 +162,8 @@ class Relations:
         relation = self.known_stream(name)
         if relation is None:
             streams = [n for n, r in self.known.items() if isinstance(r, Stream)]
-            hint = suggestion(name, streams) or f"declared: {', '.join(streams) or 'none'}"
+            streams += [n for n in self._home.catalog.streams() if n not in streams]
+            hint = suggestion(name, streams) or f"there are: {', '.join(streams) or 'none'}"
             raise WindrowError(f"there is no stream '{name}'; {hint}")
         return relation
 

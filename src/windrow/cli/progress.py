@@ -201,7 +201,8 @@ class RunProgress:
         """The run in a line."""
         rows = sum(totals.rows for totals in self.streams.values())
         rate = rows / max(self.seconds, 1e-9)
-        parts = [f"{counted(rows, 'row')} in {self.seconds:.1f} s ({rate:,.0f} rows/s)"]
+        speed = f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
+        parts = [f"{counted(rows, 'row')} in {self.seconds:.1f} s ({speed} rows/s)"]
         for name, totals in self.streams.items():
             if totals.refused():
                 where = f" in {name}" if len(self.streams) > 1 else ""

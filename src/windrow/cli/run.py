@@ -103,6 +103,10 @@ def run(
     if until_end and trigger is not None:
         raise click.UsageError("--trigger goes with --forever: a run until the end takes what is there")
     text = read_statements(file)
+    if home is not None:
+        from windrow.api.homes import check_that_none_runs
+
+        check_that_none_runs(home)  # before Spark is started for nothing
     with ExitStack() as held:
         if log is not None:
             from windrow.api.homes import log_to
@@ -128,7 +132,7 @@ def run(
         show_unnamed(eng, rows)
         show_named(eng, progress, home)
         if failure is not None:
-            raise failure
+            raise QueryFailed(_to_do(eng, home)) from failure
 
 
 def run_forever(eng: windrow.Engine, trigger: str, progress: RunProgress) -> None:
@@ -178,7 +182,7 @@ def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> 
     failed = quarantined(eng)
     for name in named:
         if name in failed:
-            console.print(Text(f"{name}: quarantined: {failed[name]}", style="red"))
+            console.print(Text(f"{name}: quarantined", style="red"))
             continue
         totals = progress.totals[name]
         until = f", until {totals.last}" if totals.answers else ""
@@ -191,6 +195,16 @@ def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> 
         f"read them in Python: windrow.Engine({escape(repr(home))}).results({readable!r}).show()",
         soft_wrap=True,
     )
+
+
+def _to_do(eng: windrow.Engine, home: str | None) -> str:
+    """What a run says at its end of queries that failed; why, it has said when they did."""
+    failed = list(quarantined(eng))
+    rest = "no query is left to run" if len(failed) == len(eng.queries) else "the others are answered"
+    told = f"{', '.join(failed)} failed and {'is' if len(failed) == 1 else 'are'} quarantined; {rest}"
+    if home is None:
+        return told
+    return f"{told}\nwindrow query list {home} says why; windrow query drop {home} {failed[0]}, and run again"
 
 
 def quarantined(eng: windrow.Engine) -> dict[str, str]:

@@ -27,7 +27,8 @@ def status_picture(status: Status) -> RenderableType:
     """All of it."""
     epoch = f"epoch {status.epoch:,}" if status.epoch >= 0 else "no epoch yet"
     watermark = f", watermark {until(status.watermark)}" if status.watermark is not None else ""
-    parts: list[RenderableType] = [f"{epoch}{watermark}"]
+    running = "an engine is running" if status.running else "no engine is running"
+    parts: list[RenderableType] = [f"{running}, {epoch}{watermark}"]
     if status.streams:
         parts += ["", streams_table(status.streams)]
     if status.queries:

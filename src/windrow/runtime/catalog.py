@@ -257,7 +257,8 @@ class Catalog:
                 )
             elif known.sql != sql or known.schema != schema:
                 raise HomeError(
-                    f"there is a query '{name}' already:\n  {known.sql}\nuse another name, or drop it first"
+                    f"there is a query '{known.name}' already:\n  {known.sql}\nuse another name, or drop "
+                    f"it: windrow query drop {self._path.parent} {known.name}"
                 )
             elif known.retain != retain:
                 database.execute("UPDATE queries SET retain = ? WHERE id = ?", (retain, known.id))

@@ -8,7 +8,6 @@ docs/commit.md has the protocol on a page.
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import sqlite3
@@ -22,6 +21,7 @@ from windrow.errors import HomeError
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
 from windrow.runtime.durable import check, explained, force, force_directories, remove
 from windrow.runtime.faults import reach
+from windrow.runtime.lock import holding
 from windrow.runtime.logs import event
 from windrow.runtime.migrate import migrate
 from windrow.runtime.spark_log import force_batch
@@ -90,7 +90,7 @@ class Home:
                 f"{self.path} has format {found} and this Windrow reads up to {FORMAT}; use a newer Windrow"
             )
         elif found < FORMAT:
-            with self._locked():
+            with holding(self.path):
                 found = self.catalog.format()  # another engine may have been quicker
                 if found is not None and found < FORMAT:
                     migrate(self, found)
@@ -106,7 +106,7 @@ class Home:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Hold the home for a run: one engine at a time. Sweeps what an earlier crash left behind."""
-        with self._locked():
+        with holding(self.path):
             try:
                 swept, epoch = self._sweep(), self.catalog.last_epoch()
             except OSError as error:
@@ -116,21 +116,6 @@ class Home:
                     logging.INFO, "recovered", "%(home)s goes on after epoch %(epoch)d",
                     home=str(self.path), epoch=epoch, queries=len(self.catalog.queries()), swept=swept,
                 )  # fmt: skip
-            yield
-
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        try:
-            lock = (self.path / "lock").open("a")
-        except OSError as error:
-            raise HomeError(f"cannot run on {self.path}: {explained(error)}") from error
-        with lock:
-            try:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise HomeError(
-                    f"another engine is running on {self.path}; stop it, or use another home"
-                ) from error
             yield
 
     def _sweep(self) -> int:

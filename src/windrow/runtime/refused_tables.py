@@ -9,10 +9,10 @@ import shutil
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from windrow.runtime.analysis import arrow_schema
 from windrow.runtime.catalog import DataFile
 from windrow.runtime.durable import check
 from windrow.runtime.refused import apart, dead_rows, late_rows
@@ -71,7 +71,7 @@ def read_late(spark: SparkSession, home: Home, stream: str, columns: pa.Schema |
     """The late rows of a stream: its columns as far as they were in use, how late, and where from."""
     files = home.catalog.files("late", stream)
     if columns is None:  # a stream that this engine has not been told of: what the files say
-        schemas = [pq.read_schema(home.path / file.path) for file in files[-1:]]
+        schemas = [_schema(spark, home.path / file.path) for file in files[-1:]]
         columns = schemas[0] if schemas else pa.schema([])
         columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, "_late_by")])
     columns = pa.schema([field.with_name(apart(field.name)) for field in columns])
@@ -83,6 +83,10 @@ def read_dead(spark: SparkSession, home: Home, stream: str) -> DataFrame:
     """The dead letters of a stream: why, the text, and where from."""
     fields = [pa.field("_reason", pa.string()), pa.field("_raw", pa.string()), *ORIGIN]
     return _read(spark, home, home.catalog.files("dead", stream), pa.schema(fields))
+
+
+def _schema(spark: SparkSession, path: Path) -> pa.Schema:
+    return arrow_schema(spark.read.parquet(f"file://{path}").schema)
 
 
 def _read(spark: SparkSession, home: Home, files: list[DataFile], schema: pa.Schema) -> DataFrame:

@@ -51,7 +51,8 @@ def log_epoch(report: EpochReport, part: Part) -> None:
     if report.dead:
         event(
             logging.WARNING, "dead_letters",
-            "stream '%(stream)s': %(dead)d dead letters in epoch %(epoch)d, %(total)d in all",
+            "stream '%(stream)s': %(dead)d dead letters in epoch %(epoch)d, %(total)d in all; "
+            "eng.dead('%(stream)s') has them",
             stream=stream, epoch=epoch, dead=report.dead, total=part.progress.dead,
             max_dead=part.runner.stream.max_dead,
         )  # fmt: skip

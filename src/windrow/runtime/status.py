@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from windrow.runtime.lock import is_held
 from windrow.runtime.watermark import joint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from windrow.runtime.catalog import Catalog
 
@@ -61,12 +63,12 @@ class QueryStatus:
 
     @property
     def condition(self) -> str:
-        """In a word: running, waiting (for its first epoch), sealed or quarantined."""
+        """In a word: active, waiting (for its first epoch), sealed or quarantined."""
         if self.quarantined is not None:
             return "quarantined"
         if not self.started:
             return "waiting"
-        return "sealed" if self.sealed else "running"
+        return "sealed" if self.sealed else "active"
 
 
 @dataclass(frozen=True)
@@ -75,6 +77,8 @@ class Status:
 
     epoch: int
     """The last one committed; -1 before the first."""
+    running: bool
+    """Whether an engine is running on the home."""
     clock: datetime
     watermark: datetime | None
     """The least of the streams that are not idle."""
@@ -85,12 +89,13 @@ class Status:
     files: Mapping[str, int]
 
 
-def read_status(catalog: Catalog, clock: float) -> Status:
-    """The status of the home with this catalog."""
+def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
+    """The status of a home with its catalog."""
     streams = catalog.streams()
     disk = catalog.rows("SELECT kind, sum(bytes), count(*) FROM files GROUP BY kind")
     return Status(
         epoch=catalog.last_epoch(),
+        running=is_held(home),
         clock=instant(round(clock * 1e6)),
         watermark=_maybe(joint(catalog.progress(name) for name in streams)),
         streams=tuple(_stream(catalog, name, clock) for name in streams),
