@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import time
 import weakref
 from datetime import timedelta
@@ -64,6 +65,24 @@ def test_a_run_leaves_nothing_in_memory(spark, files, tmp_path, monkeypatch):
     finally:
         gc.enable()
     assert [reader() for reader in readers[:-1]] == [None, None]
+
+
+def test_a_run_leaves_no_thread_behind(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    engine.run(seal=False)
+    before = threading.active_count()
+    for second in (90, 100, 110):
+        files.add(second, second + 10)
+        engine.run(seal=False)
+    files.add(120, 130)
+    with engine.start() as live:
+        live.process_available()
+    patience = time.monotonic() + 10
+    while threading.active_count() > before and time.monotonic() < patience:
+        time.sleep(0.1)
+    assert threading.active_count() <= before
+    engine.run()
+    assert_answers(engine, events(spark, 0, 130))
 
 
 def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):

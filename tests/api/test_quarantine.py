@@ -106,6 +106,6 @@ def test_a_source_that_cannot_be_read_is_no_fault_of_a_query(spark, files, tmp_p
     engine = engine_on(files, tmp_path / "home")
     with pytest.raises(windrow.SourceError, match=r"stream 'events' cannot be read: .*005\.parquet"):
         engine.run()
-    assert engine.status().queries[0].condition == "running"
+    assert engine.status().queries[0].condition == "active"
     assert engine.progress("events").rows == 800
     (files.path / "005.parquet").unlink()

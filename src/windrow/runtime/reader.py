@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from socket import SHUT_RDWR
 from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkException
@@ -59,6 +60,7 @@ class Reader:
         self._tables = tables
         self._report = report
         self._query: Any = None
+        self._connection: Any = None
         self._stopping = False
 
     def start(self, *, live: bool, **trigger: Any) -> None:
@@ -66,6 +68,8 @@ class Reader:
 
         def process(batch: DataFrame, batch_id: int) -> None:
             try:
+                gateway: Any = batch.sparkSession.sparkContext._gateway
+                self._connection = gateway._gateway_client.get_thread_connection()
                 queries, tables = self._queries(), self._tables()
                 with self.runner.staged(batch, batch_id, queries, tables, live=live) as part:
                     if self._stopping:
@@ -131,6 +135,12 @@ class Reader:
             # Java holds the callback, and with it this object, for as long as we hold Java's query: two
             # garbage collectors, neither of which would see that nobody needs either.
             self._query = None
+            if self._connection is not None:
+                # Spark's thread is gone, and ours that it called would wait for it for ever. (Not closed:
+                # that would wait for the thread that waits.)
+                with suppress(OSError):
+                    self._connection.socket.shutdown(SHUT_RDWR)
+                self._connection = None
 
     @contextmanager
     def _our_errors(self) -> Iterator[Any]:
