@@ -101,6 +101,8 @@ def test_the_slice_log_is_bounded_by_the_windows(tmp_path, small):
         ages.epoch(number)
         compactor.compact()
         sizes.append(sum(file.rows for file in ages.home.catalog.files("slices")))
+        _, opened = SliceLog(ages.home, "s").read(ages.ids[0])  # also when the newest file was merged
+        assert opened["x"].to_pylist() == [-number]
     assert max(sizes[60:]) <= max(sizes[:60])
 
 

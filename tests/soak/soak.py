@@ -56,7 +56,8 @@ def main() -> int:
         bars.append(Bar("files in the home, Spark's included", last["files"], 1000, True))
         bars += [Bar(f"growth of {what}", value, GROWTH, True) for what, value in report["growth"].items()]
     report["bars"] = [bar.row() for bar in bars]
-    whole = report["kills"]["total"] >= 200 and report["samples"][-1:] and last["epochs"] >= 10_000
+    reached = report["samples"][-1]["epochs"] if report["samples"] else 0
+    whole = report["kills"]["total"] >= 200 and reached >= 10_000
     kept = publish("soak", report, draw, quick=not whole)
     for line in [*report["kills"]["differences"], *report["wrong"]]:
         say(line)
