@@ -192,7 +192,7 @@ def unsound(home: Path) -> list[str]:
 
 
 def _miscounted(home: Path) -> list[str]:
-    """Epochs whose rows on disk are not as many as the catalog says."""
+    """Epochs whose rows on disk are not as many as the catalog says, of those that it remembers."""
     there: Counter[tuple[str, str, int]] = Counter()
     with _catalog(home) as database:
         streams = {query["id"]: query["stream"] for query in database.execute("SELECT * FROM queries")}
@@ -212,10 +212,12 @@ def _miscounted(home: Path) -> list[str]:
             for row in database.execute("SELECT * FROM epochs")
             for kind, column in (("results", "answers"), ("late", "late"), ("dead", "dead"))
         }
+    remembered = min((epoch for _, _, epoch in said), default=0)
     return [
         f"{kind} of {stream}, epoch {epoch}: {there[kind, stream, epoch]} rows, the catalog says {said.get((kind, stream, epoch))}"
         for kind, stream, epoch in sorted(there.keys() | said.keys())
-        if there[kind, stream, epoch] != said.get((kind, stream, epoch))
+        if epoch >= remembered
+        and there[kind, stream, epoch] != said.get((kind, stream, epoch))
         # answers of dropped queries and those past their RETAIN go at some time
         and not (
             kind == "results"
