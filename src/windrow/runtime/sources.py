@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError
+from windrow.logical import quoted
 from windrow.optimizer.passes import RAW
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 
@@ -81,7 +82,8 @@ class FileSource:
             frame = self._load(spark.readStream.schema(declared), defaults)
             return frame.selectExpr("*", f"CAST(NULL AS STRING) AS {RAW}")
         schema = f"{declared}, {RAW} STRING" if isinstance(declared, str) else declared.add(RAW, "string")
-        return self._load(spark.readStream.schema(schema), defaults, columnNameOfCorruptRecord=RAW)
+        frame = self._load(spark.readStream.schema(schema), defaults, columnNameOfCorruptRecord=RAW)
+        return _with_raw(frame)
 
     @property
     def _mode(self) -> str | None:
@@ -110,6 +112,19 @@ class FileSource:
                 f"'{self.path}' has a column '{taken[0]}': names that begin with _windrow_ are Windrow's own"
             )
         return frame
+
+
+def _with_raw(frame: DataFrame) -> DataFrame:
+    """Every column read for every row, so that a row is good or bad for every query alike.
+
+    Spark parses only the columns that something refers to (`columnPruning` is about finding the values
+    in a line, not about converting them). So RAW refers to all of them, in a way that the optimizer
+    does not see through: a substring from 0 and one from 1 are the same.
+    """
+    columns = [quoted(column) for column in frame.columns if column != RAW]
+    missing = ", ".join(f"{column} IS NULL" for column in columns)
+    raw = f"substring({RAW}, IF(array_contains(array({missing}), true), 1, 0))"
+    return frame.selectExpr(*columns, f"{raw} AS {RAW}")
 
 
 def check_path(path: str) -> None:
