@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import HomeError, WindrowError, suggestion
 from windrow.runtime.catalog import FORMAT, Catalog
 from windrow.runtime.durable import explained
-from windrow.runtime.lock import is_held
+from windrow.runtime.lock import check_free
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
 from windrow.runtime.status import QueryStatus as QueryStatus
@@ -35,8 +35,7 @@ def home_status(home: str | os.PathLike[str], clock: Callable[[], float] = time.
 
 def check_that_none_runs(home: str | os.PathLike[str]) -> None:
     """Raise a HomeError if an engine is running on a home; where there is none, none does."""
-    if is_held(Path(home).absolute()):
-        raise HomeError(f"another engine is running on {Path(home).absolute()}; stop it, or use another home")
+    check_free(Path(home).absolute())
 
 
 def as_json(status: Status) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from windrow.cli.terminal import status
 
 @click.command(short_help="Let Spark start faster from now on; once is enough.")
 def warm() -> None:
-    """Let Spark start faster from now on: on two cores, a first answer after 9 seconds instead of 14.
+    """Let Spark start faster from now on: on two cores, a first answer after 10 seconds instead of 14.
 
     Starts Spark once, runs a small query, and keeps the classes that its Java had to load for it in a
     file in the Python environment (185 MB). Local sessions that Windrow starts use it by themselves. After

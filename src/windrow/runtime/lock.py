@@ -32,11 +32,19 @@ def holding(home: Path) -> Iterator[None]:
                 break
             except OSError as error:
                 if attempt == ATTEMPTS - 1:
-                    raise HomeError(
-                        f"another engine is running on {home}; stop it, or use another home"
-                    ) from error
+                    raise _in_use(home) from error
                 time.sleep(PAUSE)
         yield
+
+
+def check_free(home: Path) -> None:
+    """Raise a HomeError if an engine is running on a home; where there is none, none does."""
+    if is_held(home):
+        raise _in_use(home)
+
+
+def _in_use(home: Path) -> HomeError:
+    return HomeError(f"another engine is running on {home}; stop it, or use another home")
 
 
 def is_held(home: Path) -> bool:
