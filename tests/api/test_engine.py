@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import threading
-import time
-import weakref
 from datetime import timedelta
 
 import pytest
@@ -14,9 +10,7 @@ import windrow
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
 from windrow.api import engine as engine_module
-from windrow.api import running
 from windrow.runtime import faults, reader
-from windrow.runtime.reader import Reader
 from windrow.slicing import Window
 
 
@@ -37,52 +31,6 @@ def test_a_stream_of_files_gives_the_batch_answer(spark, files, tmp_path):
     assert [report.rows for report in seen] == [400, 500, 0]
     assert seen[0].watermark == 39_900_000
     assert seen[1].latest["q"]["n"].to_pylist() == [60] * 5
-
-
-def test_a_run_leaves_nothing_in_memory(spark, files, tmp_path, monkeypatch):
-    """Neither here nor in the JVM, where each reader has a query, and each query its reader's callback."""
-    monkeypatch.setattr(running, "LITTER", 10)
-    readers = []
-    start = Reader.start
-
-    def noted(reader, **trigger):
-        readers.append(weakref.ref(reader))
-        start(reader, **trigger)
-
-    monkeypatch.setattr(Reader, "start", noted)
-    engine = engine_on(files, tmp_path / "home")
-    gc.disable()  # only the engine's own collections count
-    try:
-        engine.run(seal=False)
-        with engine.start() as live:
-            live.process_available()
-        del live
-        engine.run(seal=False)  # collects what the one before has left
-        patience = time.monotonic() + 60
-        while any(reader() for reader in readers[:-1]) and time.monotonic() < patience:
-            spark.sparkContext._jvm.System.gc()
-            time.sleep(0.1)
-    finally:
-        gc.enable()
-    assert [reader() for reader in readers[:-1]] == [None, None]
-
-
-def test_a_run_leaves_no_thread_behind(spark, files, tmp_path):
-    engine = engine_on(files, tmp_path / "home")
-    engine.run(seal=False)
-    before = threading.active_count()
-    for second in (90, 100, 110):
-        files.add(second, second + 10)
-        engine.run(seal=False)
-    files.add(120, 130)
-    with engine.start() as live:
-        live.process_available()
-    patience = time.monotonic() + 10
-    while threading.active_count() > before and time.monotonic() < patience:
-        time.sleep(0.1)
-    assert threading.active_count() <= before
-    engine.run()
-    assert_answers(engine, events(spark, 0, 130))
 
 
 def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):

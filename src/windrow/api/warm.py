@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.runtime.classes import archive_path as archive_path
 from windrow.runtime.classes import write_archive
@@ -36,10 +36,10 @@ def rehearse() -> None:
     spark = start("windrow-rehearsal")
     with tempfile.TemporaryDirectory(prefix="windrow-") as directory:
         _run(spark, Path(directory))
-    jvm = spark.sparkContext._gateway.proc  # type: ignore[union-attr]
+    gateway: Any = spark.sparkContext._gateway
     spark.stop()
-    jvm.stdin.close()
-    jvm.wait()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def _run(spark: SparkSession, directory: Path) -> None:
