@@ -1,30 +1,43 @@
 """Every final aggregator × every operation it accepts × window shapes, against plain recomputation."""
 
+from functools import reduce
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.final.affine import AFFINE, compose
 from windrow.aggregates.operations import ADD_FLOATS, ADD_INTEGERS, GREATEST, MOMENTS
 from windrow.errors import PlanError
-from windrow.final import FINAL_AGGREGATORS, KeyedWindows, SubtractOnEvict, refuse_mismatch
+from windrow.final import (
+    FINAL_AGGREGATORS,
+    BlockedTwoStacks,
+    KeyedWindows,
+    SlickDequeInv,
+    SubtractOnEvict,
+    TwoStacks,
+    refuse_mismatch,
+)
 from windrow.slicing import Window
 
-OPERATIONS = [ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS]
+OPERATIONS = [ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS, AFFINE]
 MATRIX = [
     pytest.param(algorithm, operation, id=f"{algorithm.name}-{operation.name}")
     for algorithm in FINAL_AGGREGATORS.values()
     for operation in OPERATIONS
     if algorithm.refusal(operation.algebra) is None
 ]
+MANY_RANGES = [pair for pair in MATRIX if pair.values[0].many_ranges]
 
 windows = st.builds(Window, range=st.integers(1, 25), slide=st.integers(1, 12), offset=st.integers(0, 12))
 slices = st.lists(
     st.tuples(st.integers(-60, 200), st.integers(0, 4), st.integers(-100, 100)), min_size=1, max_size=40
 )
+UNTIL = 240
 
 
-def recompute(window, entries, operation, until):
+def recompute(window, entries, operation, until=UNTIL):
     """The obvious answer: for each evaluation and key, fold the entries in the window."""
     answers = {}
     first = window.first_evaluation_after(min(start for start, _, _ in entries))
@@ -44,40 +57,66 @@ def fold(operation, values):
         return (weights.sum(), rows.mean(), inner + ((rows - rows.mean()) ** 2).sum())
     if operation is GREATEST:
         return tuple(np.max(values, axis=0))
+    if operation is AFFINE:
+        return reduce(compose, (tuple(map(int, v)) for v in values))
     return tuple(np.sum(values, axis=0))
 
 
 def record(operation, value):
     if operation is MOMENTS:
         return (abs(value) % 3 + 1, value / 7, abs(value) / 3)
-    return (value, -value) if operation is not ADD_FLOATS else (value / 3, -value)
+    if operation is ADD_FLOATS:
+        return (value / 3, -value)
+    return (value, -value) if operation is not AFFINE else (value % 7, abs(value))
+
+
+def answers_of(algorithm, operation, windows, entries, cuts):
+    """Per window, what comes out when the run of evaluations is cut into pieces."""
+    entries = sorted({(s, k): (s, k, record(operation, v)) for s, k, v in entries}.values())
+    columns = len(entries[0][2])
+    keyed = KeyedWindows(windows, [(operation, columns)], {operation: algorithm})
+    got = {window: {} for window in windows}
+    after = min(s for s, _, _ in entries)
+    pending = entries
+    for stop in [*sorted(c for c in cuts if c > after), UNTIL]:
+        edge = windows[0].last_evaluation_until(stop)
+        closed = [e for e in pending if e[0] < edge]
+        pending = [e for e in pending if e[0] >= edge]
+        append(keyed, operation, closed, columns)
+        for window, ends, keys, records in keyed.evaluate(after, stop):
+            for end, key, values in zip(ends, keys, records[operation], strict=True):
+                assert (end, key) not in got[window]
+                got[window][int(end), int(key)] = tuple(values)
+        after = stop
+    return entries, got
+
+
+def assert_equal(got, expected):
+    assert got.keys() == expected.keys()
+    for place, values in expected.items():
+        np.testing.assert_allclose(got[place], values, rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize(("algorithm", "operation"), MATRIX)
 @given(window=windows, entries=slices, cuts=st.lists(st.integers(-60, 230), max_size=4))
 def test_equals_recomputation(algorithm, operation, window, entries, cuts):
     """However the run of evaluations is cut into pieces, and however sparse the keys."""
-    entries = sorted({(s, k): (s, k, record(operation, v)) for s, k, v in entries}.values())
-    until = 240
-    columns = len(entries[0][2])
-    keyed = KeyedWindows(window, [(operation, columns)], {operation: algorithm})
-    got = {}
-    after = min(s for s, _, _ in entries)
-    pending = entries
-    for stop in [*sorted(c for c in cuts if c > after), until]:
-        edge = window.last_evaluation_until(stop)
-        closed = [e for e in pending if e[0] < edge]
-        pending = [e for e in pending if e[0] >= edge]
-        append(keyed, operation, closed, columns)
-        for ends, keys, records in keyed.evaluate(after, stop):
-            for end, key, values in zip(ends, keys, records[operation], strict=True):
-                assert (end, key) not in got
-                got[int(end), int(key)] = tuple(values)
-        after = stop
-    expected = recompute(window, entries, operation, until)
-    assert got.keys() == expected.keys()
-    for place, values in expected.items():
-        np.testing.assert_allclose(got[place], values, rtol=1e-9, atol=1e-9)
+    entries, got = answers_of(algorithm, operation, [window], entries, cuts)
+    assert_equal(got[window], recompute(window, entries, operation))
+
+
+@pytest.mark.parametrize(("algorithm", "operation"), MANY_RANGES)
+@given(
+    ranges=st.sets(st.integers(1, 40), min_size=2, max_size=4),
+    slide=st.integers(1, 12),
+    entries=slices,
+    cuts=st.lists(st.integers(-60, 230), max_size=4),
+)
+def test_many_ranges_equal_each_one_recomputed(algorithm, operation, ranges, slide, entries, cuts):
+    windows = [Window(length, slide) for length in sorted(ranges)]
+    entries, got = answers_of(algorithm, operation, windows, entries, cuts)
+    for window in windows:
+        assert_equal(got[window], recompute(window, entries, operation))
 
 
 def append(keyed, operation, entries, columns):
@@ -89,27 +128,26 @@ def append(keyed, operation, entries, columns):
     )
 
 
-# Floats that are subtracted drift, so they are no function of what is held; only a hint asks for that.
-REPEATABLE = [pair for pair in MATRIX if pair.values != (SubtractOnEvict, ADD_FLOATS)]
+REPEATABLE = [pair for pair in MATRIX if pair.values[0].repeatable or not pair.values[1].algebra.rounds]
 
 
 @pytest.mark.parametrize(("algorithm", "operation"), REPEATABLE)
 def test_a_window_that_is_folded_again_gives_the_same_bits(algorithm, operation):
     """The state is a function of the entries held, so a restart changes no bit."""
-    window, rng = Window(50, 3), np.random.default_rng(7)
+    window, rng, columns = Window(50, 3), np.random.default_rng(7), 2 if operation is AFFINE else 3
     starts = np.arange(0, 400)
     keys = rng.integers(0, 3, 400).astype(np.int32)
-    values = {operation: np.abs(rng.normal(1e3, 1e5, (400, 3))).astype(operation.dtype)}
-    whole = KeyedWindows(window, [(operation, 3)], {operation: algorithm})
+    values = {operation: np.abs(rng.normal(1e3, 1e5, (400, columns))).astype(operation.dtype)}
+    whole = KeyedWindows([window], [(operation, columns)], {operation: algorithm})
     whole.append(starts, keys, values, 3)
-    answers = [r[operation] for _, _, r in whole.evaluate(0, 399)]
-    first = KeyedWindows(window, [(operation, 3)], {operation: algorithm})
+    answers = [r[operation] for _, _, _, r in whole.evaluate(0, 399)]
+    first = KeyedWindows([window], [(operation, columns)], {operation: algorithm})
     first.append(starts[:210], keys[:210], {operation: values[operation][:210]}, 3)
-    before = [r[operation] for _, _, r in first.evaluate(0, 210)]
-    second = KeyedWindows(window, [(operation, 3)], {operation: algorithm})
+    before = [r[operation] for _, _, _, r in first.evaluate(0, 210)]
+    second = KeyedWindows([window], [(operation, columns)], {operation: algorithm})
     second.append(*first.held(), 3)
     second.append(starts[210:], keys[210:], {operation: values[operation][210:]}, 3)
-    after = [r[operation] for _, _, r in second.evaluate(210, 399)]
+    after = [r[operation] for _, _, _, r in second.evaluate(210, 399)]
     assert sorted(map(tuple, np.concatenate(before + after))) == sorted(map(tuple, np.concatenate(answers)))
 
 
@@ -118,10 +156,29 @@ def test_max_is_refused_on_subtract_on_evict_by_name():
         refuse_mismatch(SubtractOnEvict, GREATEST, "MAX(x)")
 
 
+def test_many_ranges_are_refused_on_a_structure_of_one_by_name():
+    with pytest.raises(
+        PlanError, match=r"two_stacks cannot compute MAX\(x\): it answers one range, and these are 2"
+    ):
+        refuse_mismatch(TwoStacks, GREATEST, "MAX(x)", ranges=2)
+
+
+@pytest.mark.parametrize("algorithm", [SubtractOnEvict, SlickDequeInv])
+def test_a_window_that_emptied_leaves_nothing_behind(algorithm):
+    """Subtraction cannot take an infinity out; when nothing is left, it is gone all the same."""
+    keyed = KeyedWindows([Window(5, 1)], [(ADD_FLOATS, 1)], {ADD_FLOATS: algorithm})
+    values = np.array([[np.inf], [1.0], [2.0]])
+    keyed.append(np.array([0, 20, 21]), np.zeros(3, np.int32), {ADD_FLOATS: values}, 1)
+    answers = {}
+    for _, ends, _, records in keyed.evaluate(0, 40):
+        answers |= dict(zip(ends.tolist(), records[ADD_FLOATS][:, 0].tolist(), strict=True))
+    assert answers == dict.fromkeys(range(1, 6), np.inf) | {21: 1.0} | dict.fromkeys(range(22, 26), 3.0) | {
+        26: 2.0
+    }
+
+
 def test_entries_that_left_the_window_are_forgotten():
-    keyed = KeyedWindows(
-        Window(10, 1), [(ADD_FLOATS, 1)], {ADD_FLOATS: FINAL_AGGREGATORS["blocked_two_stacks"]}
-    )
+    keyed = KeyedWindows([Window(10, 1)], [(ADD_FLOATS, 1)], {ADD_FLOATS: BlockedTwoStacks})
     for start in range(0, 5_000, 50):
         starts = np.arange(start, start + 50)
         keyed.append(starts, np.zeros(50, np.int32), {ADD_FLOATS: np.ones((50, 1))}, 1)
@@ -132,10 +189,10 @@ def test_entries_that_left_the_window_are_forgotten():
 
 def test_a_long_gap_costs_no_evaluations():
     """Two entries a thousand years apart, evaluated every microsecond: only live windows are visited."""
-    keyed = KeyedWindows(Window(5, 1), [(ADD_INTEGERS, 1)], {ADD_INTEGERS: SubtractOnEvict})
+    keyed = KeyedWindows([Window(5, 1)], [(ADD_INTEGERS, 1)], {ADD_INTEGERS: SubtractOnEvict})
     far = 1_000 * 365 * 86_400 * 10**6
     keyed.append(np.array([0, far]), np.zeros(2, np.int32), {ADD_INTEGERS: np.ones((2, 1), np.int64)}, 1)
-    ends = np.concatenate([ends for ends, _, _ in keyed.evaluate(-1, far + 100)])
+    ends = np.concatenate([ends for _, ends, _, _ in keyed.evaluate(-1, far + 100)])
     assert ends.tolist() == [*range(1, 6), *range(far + 1, far + 6)]
 
 
@@ -145,11 +202,10 @@ def test_sums_recover_after_infinity_and_nan_have_left_and_do_not_drift():
     rng = np.random.default_rng(11)
     values = rng.normal(0, 1, slides) * 10.0 ** rng.integers(-8, 8, slides)
     values[[10, 5_000_000]] = [np.inf, np.nan]
-    algorithm = FINAL_AGGREGATORS["blocked_two_stacks"]
-    keyed = KeyedWindows(Window(span, 1), [(ADD_FLOATS, 1)], {ADD_FLOATS: algorithm})
+    keyed = KeyedWindows([Window(span, 1)], [(ADD_FLOATS, 1)], {ADD_FLOATS: BlockedTwoStacks})
     keys = np.zeros(slides, np.int32)
     keyed.append(np.arange(slides), keys, {ADD_FLOATS: values.reshape(-1, 1)}, 1)
-    sums = np.concatenate([records[ADD_FLOATS][:, 0] for _, _, records in keyed.evaluate(0, slides)])
+    sums = np.concatenate([records[ADD_FLOATS][:, 0] for _, _, _, records in keyed.evaluate(0, slides)])
     assert np.isinf(sums[10])
     assert np.isnan(sums[5_000_000])
     for end in [*rng.integers(span, slides, 2_000), 200, 5_000_200, slides]:

@@ -37,6 +37,8 @@ class Algebra:
     """There is an inverse, but rounding makes it drift and Inf or NaN cannot be undone."""
     selective: bool = False
     """`combine` returns one of its arguments, as max does."""
+    rounds: bool = False
+    """The result depends, in its last bits, on the order in which partials are combined."""
 
 
 @dataclass(frozen=True)
@@ -49,6 +51,8 @@ class Operation:
     algebra: Algebra
     combine: Callable[..., None]
     inverse: Callable[..., None] | None = None
+    interpreted: bool = False
+    """Run the kernels in Python, not compiled: for functions that Numba does not know, such as counters."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: a worker process uses its own compiled functions, and equality survives the trip.
@@ -93,9 +97,11 @@ def _merge_moments(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> N
 
 
 ADD_INTEGERS = Operation("add_integers", np.int64, 0, Algebra(invertible=True), _add, _subtract)
-ADD_FLOATS = Operation("add_floats", np.float64, 0.0, Algebra(nearly_invertible=True), _add, _subtract)
+ADD_FLOATS = Operation(
+    "add_floats", np.float64, 0.0, Algebra(nearly_invertible=True, rounds=True), _add, _subtract
+)
 GREATEST = Operation("greatest", np.int64, MIN_INT64, Algebra(selective=True), _greatest)
-MOMENTS = Operation("moments", np.float64, 0.0, Algebra(), _merge_moments)
+MOMENTS = Operation("moments", np.float64, 0.0, Algebra(rounds=True), _merge_moments)
 
 _BY_NAME = {operation.name: operation for operation in (ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS)}
 

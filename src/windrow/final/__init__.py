@@ -1,19 +1,33 @@
 """Final aggregation: windows from the partials of their slices; one algorithm a file, one interface."""
 
 from windrow.final.base import FinalAggregator, refuse_mismatch
+from windrow.final.base_intervals import BaseIntervals
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
 from windrow.final.choose import FINAL_AGGREGATORS, choose, named
+from windrow.final.daba import DABA
+from windrow.final.flat_fat import FlatFAT
+from windrow.final.flat_fit import FlatFIT
 from windrow.final.keyed_windows import KeyedWindows
 from windrow.final.recalculate import Recalculate
+from windrow.final.slick_deque_inv import SlickDequeInv
+from windrow.final.slick_deque_non_inv import SlickDequeNonInv
 from windrow.final.subtract_on_evict import SubtractOnEvict
+from windrow.final.two_stacks import TwoStacks
 
 __all__ = [
+    "DABA",
     "FINAL_AGGREGATORS",
+    "BaseIntervals",
     "BlockedTwoStacks",
     "FinalAggregator",
+    "FlatFAT",
+    "FlatFIT",
     "KeyedWindows",
     "Recalculate",
+    "SlickDequeInv",
+    "SlickDequeNonInv",
     "SubtractOnEvict",
+    "TwoStacks",
     "choose",
     "named",
     "refuse_mismatch",

@@ -1,9 +1,12 @@
-"""The one interface of final aggregation, and the rule that matches an algorithm with an algebra.
+"""The one interface of final aggregation, and the rules that match an algorithm with an algebra.
 
-A final aggregator assembles windows from the partials of their slices, for many keys at once and a
-whole run of evaluations at a time. Its state is a few arrays, and is a function of the entries that
-are still in the window: blocks lie at fixed instants, so folding the same entries again after a
-restart gives the same bits, and the slice log is all that a checkpoint has to hold.
+A final aggregator assembles windows from the partials of their slices, for many keys at once, a whole
+run of evaluations at a time (one by one is a run of one), and for one range or several that end
+together. Its state is a few arrays.
+
+Where an algorithm is `repeatable`, that state is a function of the entries that are still in the
+window: folding the same entries again after a restart gives the same bits, and the slice log is all
+that a checkpoint has to hold. The others associate a float sum in an order that depends on the past.
 """
 
 from __future__ import annotations
@@ -26,10 +29,15 @@ class FinalAggregator(ABC):
     """Assembles the windows of one operation's records."""
 
     name: ClassVar[str]
+    many_ranges: ClassVar[bool]
+    """Whether one structure can answer several ranges."""
+    repeatable: ClassVar[bool]
+    """Whether a restart gives the same bits also where the operation rounds."""
 
-    def __init__(self, operation: Operation, columns: int) -> None:
+    def __init__(self, operation: Operation, columns: int, ranges: int = 1) -> None:
         self.operation = operation
         self.columns = columns
+        self.ranges = ranges
         self.keys = 0
 
     @classmethod
@@ -49,24 +57,71 @@ class FinalAggregator(ABC):
         """Extend the per-key state to `keys` keys."""
 
     @abstractmethod
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> Array:
-        """One answer record for each answer of the schedule.
+    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
+        """For each range, one answer record for each of the schedule's answers.
 
         `records` and `keys` hold the entries numbered `base` and on, at least all that the
         schedule's windows still contain.
         """
 
+    @abstractmethod
     def state(self) -> list[Array]:
-        """The arrays that hold records, for a caller that has to rewrite them (see ranks)."""
-        return []
+        """The arrays that hold records."""
 
-    def _extended(self, records: Array, keys: int) -> Array:
-        fresh = self.operation.empty(keys - len(records), self.columns)
+    def column(self, place: int) -> list[Array]:
+        """Views of one column of all records held, for a caller that has to rewrite them (see ranks)."""
+        return [array[:, place] for array in self.state()]
+
+    @property
+    def bytes(self) -> int:
+        """What the state takes."""
+        return sum(array.nbytes for array in self.state())
+
+    def _extended(self, records: Array, rows: int) -> Array:
+        fresh = self.operation.empty(rows - len(records), records.shape[1])
         return np.concatenate([records, fresh])
 
+    def _answers(self, schedule: Schedule) -> Array:
+        """Room for the answers of all ranges: those of range r begin at r times `schedule.room`."""
+        return np.empty((self.ranges * schedule.room, self.columns), self.operation.dtype)
 
-def refuse_mismatch(algorithm: type[FinalAggregator], operation: Operation, aggregate: str) -> None:
-    """Raise a PlanError that names both if the algorithm may not serve the aggregate."""
+    def _by_range(self, out: Array, schedule: Schedule) -> list[Array]:
+        starts = range(0, len(out), schedule.room) if schedule.room else [0] * self.ranges
+        return [out[start : start + len(schedule.keys(r))] for r, start in enumerate(starts)]
+
+
+def needs_associativity(algebra: Algebra) -> str | None:
+    """The refusal of the algorithms that combine partials in another order than they came in."""
+    return None if algebra.associative else "it needs an associative operation"
+
+
+def needs_an_inverse(algebra: Algebra) -> str | None:
+    """The refusal of the algorithms that take values out again."""
+    if algebra.invertible or algebra.nearly_invertible:
+        return None
+    return "it needs an inverse, and a value that leaves the window cannot be taken out of this aggregate"
+
+
+def needs_selection(algebra: Algebra) -> str | None:
+    """The refusal of the algorithms that drop values which a later one outdoes."""
+    if algebra.selective:
+        return None
+    return "it needs an operation that returns one of its arguments, as MAX does"
+
+
+def refuse_mismatch(
+    algorithm: type[FinalAggregator], operation: Operation, aggregate: str, ranges: int = 1
+) -> None:
+    """Raise a PlanError that names both if the algorithm may not serve the aggregate.
+
+    >>> from windrow.aggregates.operations import GREATEST
+    >>> from windrow.final import DABA
+    >>> refuse_mismatch(DABA, GREATEST, "MAX(x)", ranges=3)
+    Traceback (most recent call last):
+    windrow.errors.PlanError: daba cannot compute MAX(x): it answers one range, and these are 3
+    """
     reason = algorithm.refusal(operation.algebra)
+    if not reason and ranges > 1 and not algorithm.many_ranges:
+        reason = f"it answers one range, and these are {ranges}"
     if reason:
         raise PlanError(f"{algorithm.name} cannot compute {aggregate}: {reason}")

@@ -9,8 +9,9 @@ fold in the same order.
 | | |
 |---|---|
 | needs | associative |
-| time | 3 operations a slide amortised, n at a flip |
-| space | 2n, and two records a key |
+| time | 3 operations a slide and range amortised, n at a flip |
+| space | 2n, and two records a key; each range has its own |
+| ranges | many, which share the entries and nothing else (arrays share more, see slide.py) |
 | source | TwoStacks in Shein 2019, §2.3.2; fixed blocks and bulk evaluation are our own |
 """
 
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from windrow.final.base import FinalAggregator
+from windrow.final.base import FinalAggregator, needs_associativity
 from windrow.final.specialise import specialise
 
 if TYPE_CHECKING:
@@ -39,36 +40,50 @@ class BlockedTwoStacks(FinalAggregator):
     """A front and a back aggregate a key, flipped for all keys together."""
 
     name: ClassVar[str] = "blocked_two_stacks"
+    many_ranges: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = True
+
+    def __init__(self, operation: Operation, columns: int, ranges: int = 1) -> None:
+        super().__init__(operation, columns, ranges)
+        self.stacks = [_Stacks(operation, columns) for _ in range(ranges)]
+
+    @classmethod
+    def refusal(cls, algebra: Algebra) -> str | None:
+        return needs_associativity(algebra)
+
+    def reserve(self, keys: int) -> None:
+        for stacks in self.stacks:
+            stacks.front = self._extended(stacks.front, keys)
+            stacks.back = self._extended(stacks.back, keys)
+
+    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
+        out = self._answers(schedule)
+        slide = specialise(_slide, self.operation, self.columns)
+        answers = self._by_range(out, schedule)
+        for r, stacks in enumerate(self.stacks):
+            evict_to, block_from = schedule.evict_to[r], schedule.block_from[r]
+            front_entries = int(np.max(block_from - evict_to, initial=0))
+            if front_entries > len(stacks.behind):
+                stacks.behind = self._extended(stacks.behind, max(front_entries, 2 * len(stacks.behind)))
+            slide(
+                records, keys, base, evict_to, schedule.push_to, schedule.block[r], block_from,
+                schedule.answers_from[r], schedule.answer_keys[r], stacks.front, stacks.back,
+                stacks.behind, stacks.cursor, self.operation.identity, answers[r],
+            )  # fmt: skip
+        return answers
+
+    def state(self) -> list[Array]:
+        return [array for stacks in self.stacks for array in (stacks.front, stacks.back, stacks.behind)]
+
+
+class _Stacks:
+    """The stacks of one range."""
 
     def __init__(self, operation: Operation, columns: int) -> None:
-        super().__init__(operation, columns)
         self.front = operation.empty(0, columns)
         self.back = operation.empty(0, columns)
         self.behind = operation.empty(0, columns)  # per front entry, the aggregate of what follows it
         self.cursor = np.array([0, 0, NO_BLOCK, 0], np.int64)  # evicted, pushed, block, first of `behind`
-
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return None if algebra.associative else "it needs an associative operation"
-
-    def reserve(self, keys: int) -> None:
-        self.front = self._extended(self.front, keys)
-        self.back = self._extended(self.back, keys)
-
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> Array:
-        out = np.empty((len(schedule.keys), self.columns), self.operation.dtype)
-        front_entries = int(np.max(schedule.block_from - schedule.evict_to, initial=0))
-        if front_entries > len(self.behind):
-            self.behind = self._extended(self.behind, max(front_entries, 2 * len(self.behind)))
-        specialise(_slide, self.operation, self.columns)(
-            records, keys, base, schedule.evict_to, schedule.push_to, schedule.block, schedule.block_from,
-            schedule.answers_from, schedule.keys, self.front, self.back, self.behind, self.cursor,
-            self.operation.identity, out,
-        )  # fmt: skip
-        return out
-
-    def state(self) -> list[Array]:
-        return [self.front, self.back, self.behind]
 
 
 def _slide(

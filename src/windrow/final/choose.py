@@ -5,16 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.errors import PlanError, suggestion
+from windrow.final.base_intervals import BaseIntervals
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
+from windrow.final.daba import DABA
+from windrow.final.flat_fat import FlatFAT
+from windrow.final.flat_fit import FlatFIT
 from windrow.final.recalculate import Recalculate
+from windrow.final.slick_deque_inv import SlickDequeInv
+from windrow.final.slick_deque_non_inv import SlickDequeNonInv
 from windrow.final.subtract_on_evict import SubtractOnEvict
+from windrow.final.two_stacks import TwoStacks
 
 if TYPE_CHECKING:
     from windrow.aggregates import Operation
     from windrow.final.base import FinalAggregator
 
 FINAL_AGGREGATORS: dict[str, type[FinalAggregator]] = {
-    algorithm.name: algorithm for algorithm in (BlockedTwoStacks, SubtractOnEvict, Recalculate)
+    algorithm.name: algorithm
+    for algorithm in (
+        BlockedTwoStacks,
+        SubtractOnEvict,
+        SlickDequeInv,
+        SlickDequeNonInv,
+        TwoStacks,
+        DABA,
+        FlatFIT,
+        FlatFAT,
+        BaseIntervals,
+        Recalculate,
+    )
 }
 
 

@@ -1,8 +1,8 @@
-"""The windows of all keys of one query: closed slices in, one record a window and key out.
+"""The windows of all keys of one query, or of several ranges that end together: slices in, answers out.
 
 Entries are kept in slice order in arrays that grow at one end and are dropped at the other. Each
 operation of the query has one matrix of records and one final aggregator; all of them follow the
-same schedule.
+same schedule. Windows are given in ascending order of their ranges.
 
 Time: that of the final aggregators, O(1) an entry and answer. Space: the entries still in the window.
 """
@@ -59,11 +59,11 @@ class KeyedWindows:
 
     def __init__(
         self,
-        window: Window,
+        windows: Sequence[Window],
         operations: Sequence[tuple[Operation, int]],
         algorithms: Mapping[Operation, type[FinalAggregator]],
     ) -> None:
-        self.window = window
+        self.windows = windows
         self._starts = GrowingArray(np.empty(0, np.int64))
         self._keys = GrowingArray(np.empty(0, np.int32))
         self._records = {
@@ -71,9 +71,10 @@ class KeyedWindows:
             for operation, columns in operations
         }
         self._aggregators = {
-            operation: algorithms[operation](operation, columns) for operation, columns in operations
+            operation: algorithms[operation](operation, columns, len(windows))
+            for operation, columns in operations
         }
-        self._liveness = Liveness(window)
+        self._liveness = Liveness(windows)
         self._base = 0
 
     @property
@@ -96,16 +97,18 @@ class KeyedWindows:
         for aggregator in self._aggregators.values():
             aggregator.grow(key_count)
 
-    def evaluate(self, after: int, until: int) -> Iterator[tuple[Array, Array, Records]]:
-        """Window ends, keys and records of the evaluations e with after < e ≤ until."""
+    def evaluate(self, after: int, until: int) -> Iterator[tuple[Window, Array, Array, Records]]:
+        """Window, its ends, keys and records of the evaluations e with after < e ≤ until."""
         starts, keys, base = self._starts.view, self._keys.view, self._base
         for schedule in self._liveness.evaluate(starts, keys, base, after, until):
             records = {
                 operation: aggregator.slide(self._records[operation].view, keys, base, schedule)
                 for operation, aggregator in self._aggregators.items()
             }
-            if len(schedule.keys):
-                yield schedule.answer_ends, schedule.keys, records
+            for r, window in enumerate(self.windows):
+                if len(schedule.keys(r)):
+                    answers = {operation: by_range[r] for operation, by_range in records.items()}
+                    yield window, schedule.answer_ends(r), schedule.keys(r), answers
         self._drop(self._liveness.evicted - base)
 
     def held(self) -> tuple[Array, Array, Records]:
@@ -118,9 +121,9 @@ class KeyedWindows:
 
     def rewrite(self, operation: Operation, column: int, rewrite: Any) -> None:
         """Apply a function to one column of every record held, state included."""
-        arrays = [self._records[operation].view, *self._aggregators[operation].state()]
-        for array in arrays:
-            array[:, column] = rewrite(array[:, column])
+        held = [self._records[operation].view[:, column], *self._aggregators[operation].column(column)]
+        for values in held:
+            values[:] = rewrite(values)
 
     def _drop(self, rows: int) -> None:
         self._starts.drop(rows)

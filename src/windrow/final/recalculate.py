@@ -1,10 +1,13 @@
 """Recalculate: fold every window from scratch. The oracle that the others are compared with.
 
+The cheapest way for windows of one or two slices, where nothing is saved by remembering.
+
 | | |
 |---|---|
 | needs | nothing beyond a fold in order |
-| time | n operations a slide, n slices in the window |
+| time | n operations a slide, n slices in the window; n² / 2 for all ranges |
 | space | n |
+| ranges | many |
 | source | "Panes" as final aggregation in Shein 2019, §2.3.2 |
 """
 
@@ -31,9 +34,11 @@ class Recalculate(FinalAggregator):
     """Folds the window's entries at every evaluation."""
 
     name: ClassVar[str] = "recalculate"
+    many_ranges: ClassVar[bool] = True
+    repeatable: ClassVar[bool] = True
 
-    def __init__(self, operation: Operation, columns: int) -> None:
-        super().__init__(operation, columns)
+    def __init__(self, operation: Operation, columns: int, ranges: int = 1) -> None:
+        super().__init__(operation, columns, ranges)
         self.total = operation.empty(0, columns)
 
     @classmethod
@@ -43,25 +48,30 @@ class Recalculate(FinalAggregator):
     def reserve(self, keys: int) -> None:
         self.total = self._extended(self.total, keys)
 
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> Array:
-        out = self.operation.empty(len(schedule.keys), self.columns)
+    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
+        out = self._answers(schedule)
         specialise(_slide, self.operation, self.columns)(
             records, keys, base, schedule.evict_to, schedule.push_to,
-            schedule.answers_from, schedule.keys, self.total, self.operation.identity, out,
+            schedule.answers_from, schedule.answer_keys, self.total, self.operation.identity, out,
         )  # fmt: skip
-        return out
+        return self._by_range(out, schedule)
+
+    def state(self) -> list[Array]:
+        return [self.total]
 
 
 def _slide(
     records: Array, keys: Array, base: int, evict_to: Array, push_to: Array,
     answers_from: Array, answer_keys: Array, total: Array, identity: Any, out: Array,
 ) -> None:  # fmt: skip
-    for step in range(len(evict_to)):
-        for answer in range(answers_from[step], answers_from[step + 1]):
-            for column in range(WIDTH):
-                total[answer_keys[answer], column] = identity
-        for entry in range(evict_to[step] - base, push_to[step] - base):
-            combine(total, keys[entry], records, entry, total, keys[entry])
-        for answer in range(answers_from[step], answers_from[step + 1]):
-            for column in range(WIDTH):
-                out[answer, column] = total[answer_keys[answer], column]
+    room = answer_keys.shape[1]
+    for step in range(len(push_to)):
+        for r in range(len(evict_to)):
+            for answer in range(answers_from[r, step], answers_from[r, step + 1]):
+                for column in range(WIDTH):
+                    total[answer_keys[r, answer], column] = identity
+            for entry in range(evict_to[r, step] - base, push_to[step] - base):
+                combine(total, keys[entry], records, entry, total, keys[entry])
+            for answer in range(answers_from[r, step], answers_from[r, step + 1]):
+                for column in range(WIDTH):
+                    out[r * room + answer, column] = total[answer_keys[r, answer], column]

@@ -25,7 +25,7 @@ from windrow.final import KeyedWindows
 from windrow.logical import aggregate_name, key_name
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.open_slices import OpenSlices
-from windrow.slicing import slices
+from windrow.slicing import composite
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -44,15 +44,21 @@ BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
 
 @dataclass(frozen=True)
 class WindowAggregation:
-    """What to compute: the window, the key columns as collected, and the aggregates."""
+    """What to compute: the windows, the key columns as collected, and the aggregates."""
 
-    window: Window
+    windows: tuple[Window, ...]
+    """One, or several that end together (one slide and offset) in ascending order of their ranges."""
     keys: tuple[str, ...]
     key_types: tuple[pa.DataType, ...]
     aggregates: tuple[Aggregate, ...]
     algorithms: Mapping[Operation, type[FinalAggregator]]
     time_type: pa.DataType
     """The type of `window_start` and `window_end`."""
+
+    @property
+    def window(self) -> Window:
+        """The longest window."""
+        return self.windows[-1]
 
     @property
     def partials(self) -> tuple[Partial, ...]:
@@ -93,13 +99,13 @@ class WindowAggregate:
                 widths[column.operation] = place + 1
                 self._slots[partial].append(_Slot(column, place))
         self._operations = list(widths.items())
-        self._cuts = slices(aggregation.window).cuts
+        self._cuts = composite(aggregation.windows)
         self._reset()
 
     def _reset(self) -> None:
         self._keys = GroupKeys(list(self.aggregation.key_types))
         self._open = OpenSlices(self._operations)
-        self._windows = KeyedWindows(self.aggregation.window, self._operations, self.aggregation.algorithms)
+        self._windows = KeyedWindows(self.aggregation.windows, self._operations, self.aggregation.algorithms)
         self._dictionaries = {
             slot: OrderedDictionary(slot.column.ranked)
             for slots in self._slots.values()
@@ -138,14 +144,19 @@ class WindowAggregate:
 
     def advance(self, until: int) -> Iterator[pa.Table]:
         """Close the slices of all windows that end by `until`, and answer those windows."""
+        for _, answers in self.advance_each(until):
+            yield answers
+
+    def advance_each(self, until: int) -> Iterator[tuple[Window, pa.Table]]:
+        """The same, with the window that a table answers."""
         self._closed_rows = 0
         if until <= self.evaluated:
             return
         edge = self.aggregation.window.last_evaluation_until(until)
         closed = self._open.close(before=edge)
         self._windows.append(*closed, len(self._keys))
-        for ends, keys, records in self._windows.evaluate(self.evaluated, until):
-            yield self._lower(ends, keys, records)
+        for window, ends, keys, records in self._windows.evaluate(self.evaluated, until):
+            yield window, self._lower(window, ends, keys, records)
         self.evaluated = until
         self._closed_rows = min(len(closed[0]), self._windows.entries)
         self._forget_dead_keys()
@@ -211,9 +222,9 @@ class WindowAggregate:
         codes = ~held if slot.column.descending else held
         return self._dictionaries[slot].decode(np.where(absent, -1, codes))
 
-    def _lower(self, ends: Array, keys: Array, records: Records) -> pa.Table:
+    def _lower(self, window: Window, ends: Array, keys: Array, records: Records) -> pa.Table:
         aggregation = self.aggregation
-        starts = ends - aggregation.window.range
+        starts = ends - window.range
         times = [pa.array(instants).cast(aggregation.time_type) for instants in (starts, ends)]
         answers = []
         for aggregate in aggregation.aggregates:

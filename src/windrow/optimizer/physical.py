@@ -20,7 +20,7 @@ def plan_window_aggregation(query: AggregateQuery) -> WindowAggregation:
         for column in partial.columns
     )
     return WindowAggregation(
-        window=query.window,
+        windows=(query.window,),
         keys=query.keys,
         key_types=query.key_types,
         aggregates=query.aggregates,

@@ -1,6 +1,8 @@
 """Where to cut a stream so that every window is a whole number of slices."""
 
+from windrow.slicing.composite import composite, composite_slide, edges
 from windrow.slicing.cuts import Comb, Cuts
+from windrow.slicing.cutty import cutty, cutty_per_window
 from windrow.slicing.granules import cuts_for_pass, granules
 from windrow.slicing.pairs import pairs, pairs_per_window
 from windrow.slicing.panes import panes, panes_per_window
@@ -12,7 +14,12 @@ __all__ = [
     "Cuts",
     "Slices",
     "Window",
+    "composite",
+    "composite_slide",
     "cuts_for_pass",
+    "cutty",
+    "cutty_per_window",
+    "edges",
     "granules",
     "pairs",
     "pairs_per_window",

@@ -12,8 +12,8 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING
 
+from windrow.slicing.composite import composite
 from windrow.slicing.cuts import Comb, Cuts
-from windrow.slicing.pairs import pairs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -45,7 +45,7 @@ def cuts_for_pass(windows: Sequence[Window]) -> Cuts:
     >>> cuts_for_pass([Window(10_000, 3_001)])
     Cuts(combs=(Comb(period=3001, phase=0), Comb(period=3001, phase=2004)))
     """
-    exact = Cuts.of(comb for window in windows for comb in pairs(window).combs)
+    exact = composite(windows)
     regular = granules(windows)
     if len(exact.combs) <= MOST_COMBS and regular.rate > MOST_GRANULES_PER_SLICE * exact.rate:
         return exact
