@@ -19,6 +19,7 @@ from windrow.final import (
     TwoStacks,
     refuse_mismatch,
 )
+from windrow.final.schedule import Liveness
 from windrow.slicing import Window
 
 OPERATIONS = [ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS, AFFINE]
@@ -149,6 +150,27 @@ def test_a_window_that_is_folded_again_gives_the_same_bits(algorithm, operation)
     second.append(starts[210:], keys[210:], {operation: values[operation][210:]}, 3)
     after = [r[operation] for _, _, _, r in second.evaluate(210, 399)]
     assert sorted(map(tuple, np.concatenate(before + after))) == sorted(map(tuple, np.concatenate(answers)))
+
+
+@pytest.mark.parametrize(("algorithm", "operation"), MATRIX)
+def test_a_snapshot_goes_on_to_the_same_bits(algorithm, operation):
+    """Also where the operation rounds and the algorithm remembers the order of the past."""
+    rng, columns = np.random.default_rng(3), 2 if operation is AFFINE else 3
+    starts, keys = np.arange(300), rng.integers(0, 4, 300).astype(np.int32)
+    values = np.abs(rng.normal(1e3, 1e2, (300, columns))).astype(operation.dtype)
+    windows = [Window(7, 2), Window(40, 2)] if algorithm.many_ranges else [Window(40, 2)]
+    aggregator = algorithm(operation, columns, len(windows))
+    other = algorithm(operation, columns, len(windows))
+    liveness = Liveness(windows)
+    aggregator.grow(4)
+    liveness.grow(4)
+    for until in range(10, 300, 10):
+        for schedule in liveness.evaluate(starts, keys, 0, until - 10, until):
+            other.restore(aggregator.snapshot())
+            went_on = aggregator.slide(values, keys, 0, schedule)
+            restored = other.slide(values, keys, 0, schedule)
+            for mine, its in zip(went_on, restored, strict=True):
+                np.testing.assert_array_equal(mine, its)
 
 
 def test_max_is_refused_on_subtract_on_evict_by_name():

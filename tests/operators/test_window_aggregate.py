@@ -29,7 +29,7 @@ AGGREGATES = (
 def aggregation(window):
     operations = {c.operation for a in AGGREGATES for p in a.partials for c in p.columns}
     return WindowAggregation(
-        window,
+        (window,),
         ("k",),
         (pa.string(),),
         AGGREGATES,

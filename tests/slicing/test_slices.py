@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from windrow.slicing import (
     Window,
+    composite,
+    composite_slide,
     cuts_for_pass,
+    cutty,
+    cutty_per_window,
+    edges,
     granules,
     pairs,
     pairs_per_window,
@@ -35,6 +40,32 @@ def test_table_1(window, number):
         expected_pairs = 2 * (window.range // window.slide) + 1
     assert pairs_per_window(window) == expected_pairs == slices_in(pairs(window), window, end)
     assert expected_pairs <= expected_panes
+    assert cutty_per_window(window) == -(-window.range // window.slide) <= expected_pairs
+    # A window that ends inside a slice sees it open: the slices it touches are counted the same way.
+    assert cutty_per_window(window) == slices_in(cutty(window), window, end)
+    assert cutty(window).slice_starts(np.array([end - window.range])) == end - window.range
+
+
+@given(st.lists(windows, min_size=1, max_size=4), st.integers(-500, 500))
+def test_the_composite_slide_repeats_and_has_every_window_s_cuts(shared, start):
+    cuts = composite(shared)
+    end = start + min(composite_slide(shared), 200)
+    marked = edges(cuts, start, end)
+    assert marked.tolist() == [t for t in range(start, end) if cuts.slice_starts(np.array([t])) == t]
+    repeated = edges(cuts, start + composite_slide(shared), end + composite_slide(shared))
+    assert (repeated - composite_slide(shared) == marked).all()
+    for window in shared:
+        boundaries = [t for t in range(start, end) if (t - window.offset) % window.slide == 0]
+        boundaries += [t for t in range(start, end) if (t + window.range - window.offset) % window.slide == 0]
+        assert set(boundaries) <= set(marked.tolist())
+
+
+def test_figure_8_of_shein():
+    """Slides of 2 and 4: partials every 2, which make a window of 6 and one of 8."""
+    shared = [Window(6, 2), Window(8, 4)]
+    assert composite_slide(shared) == 4
+    assert edges(composite(shared), 0, 4).tolist() == [0, 2]
+    assert [slices_in(composite(shared), window, 8) for window in shared] == [3, 4]
 
 
 @given(st.lists(windows, min_size=1, max_size=4), st.integers(-5_000, 5_000))

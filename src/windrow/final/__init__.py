@@ -8,6 +8,7 @@ from windrow.final.daba import DABA
 from windrow.final.flat_fat import FlatFAT
 from windrow.final.flat_fit import FlatFIT
 from windrow.final.keyed_windows import KeyedWindows
+from windrow.final.partitioned_rows import PartitionedRows
 from windrow.final.recalculate import Recalculate
 from windrow.final.slick_deque_inv import SlickDequeInv
 from windrow.final.slick_deque_non_inv import SlickDequeNonInv
@@ -23,6 +24,7 @@ __all__ = [
     "FlatFAT",
     "FlatFIT",
     "KeyedWindows",
+    "PartitionedRows",
     "Recalculate",
     "SlickDequeInv",
     "SlickDequeNonInv",

@@ -19,6 +19,8 @@ import numpy as np
 from windrow.errors import PlanError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windrow.aggregates import Algebra, Operation
     from windrow.final.schedule import Schedule
 
@@ -67,6 +69,14 @@ class FinalAggregator(ABC):
     @abstractmethod
     def state(self) -> list[Array]:
         """The arrays that hold records."""
+
+    @abstractmethod
+    def snapshot(self) -> dict[str, Array]:
+        """Everything that it takes to go on from here, to the same bits."""
+
+    @abstractmethod
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """Go on from a snapshot."""
 
     def column(self, place: int) -> list[Array]:
         """Views of one column of all records held, for a caller that has to rewrite them (see ranks)."""

@@ -25,6 +25,8 @@ from windrow.final.base import FinalAggregator, needs_associativity
 from windrow.final.specialise import specialise
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windrow.aggregates import Algebra, Operation
     from windrow.final.schedule import Schedule
 
@@ -74,6 +76,16 @@ class BlockedTwoStacks(FinalAggregator):
 
     def state(self) -> list[Array]:
         return [array for stacks in self.stacks for array in (stacks.front, stacks.back, stacks.behind)]
+
+    def snapshot(self) -> dict[str, Array]:
+        arrays = {f"{r} {name}": a.copy() for r, s in enumerate(self.stacks) for name, a in vars(s).items()}
+        return {"keys": np.array(self.keys), **arrays}
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        self.keys = int(snapshot["keys"])
+        for r, stacks in enumerate(self.stacks):
+            for name in vars(stacks):
+                setattr(stacks, name, snapshot[f"{r} {name}"].copy())
 
 
 class _Stacks:

@@ -45,9 +45,9 @@ def choose(operation: Operation) -> type[FinalAggregator]:
 def named(name: str) -> type[FinalAggregator]:
     """The final aggregator that a hint names.
 
-    >>> named("two_stacks")
+    >>> named("slick_deck")
     Traceback (most recent call last):
-    windrow.errors.PlanError: there is no final aggregator 'two_stacks'; did you mean blocked_two_stacks?
+    windrow.errors.PlanError: there is no final aggregator 'slick_deck'; did you mean slick_deque_inv?
     """
     if name.lower() not in FINAL_AGGREGATORS:
         close = suggestion(name, FINAL_AGGREGATORS) or f"there are {', '.join(FINAL_AGGREGATORS)}"

@@ -15,11 +15,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import numpy as np
+
 from windrow.final.base import FinalAggregator
 from windrow.final.specialise import specialise
 
 if TYPE_CHECKING:
-    import numpy as np
+    from collections.abc import Mapping
 
     from windrow.aggregates import Algebra, Operation
     from windrow.final.schedule import Schedule
@@ -58,6 +60,13 @@ class Recalculate(FinalAggregator):
 
     def state(self) -> list[Array]:
         return [self.total]
+
+    def snapshot(self) -> dict[str, Array]:
+        return {"keys": np.array(self.keys), "total": self.total.copy()}
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        self.keys = int(snapshot["keys"])
+        self.total = snapshot["total"].copy()
 
 
 def _slide(

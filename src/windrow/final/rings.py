@@ -22,7 +22,7 @@ from windrow.final.base import FinalAggregator
 from windrow.final.specialise import specialise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from windrow.aggregates import Operation
     from windrow.final.schedule import Schedule
@@ -67,7 +67,7 @@ class RingAggregator(FinalAggregator):
         super().__init__(operation, columns, ranges)
         lanes = [slice(c, c + 1) for c in range(columns)] if self.by_column else [slice(0, columns)]
         self.lanes = [(lane, Rings(self, lane.stop - lane.start, capacity)) for lane in lanes]
-        self.pushed = np.zeros(ranges + 1, np.int64)  # evicted entries a range, then pushed entries
+        self.entered = np.zeros(ranges + 1, np.int64)  # evicted entries a range, then pushed entries
 
     def reserve(self, keys: int) -> None:
         for _, rings in self.lanes:
@@ -75,9 +75,9 @@ class RingAggregator(FinalAggregator):
 
     def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
         out = self._answers(schedule)
-        entered = self.pushed
+        entered = self.entered
         for lane, rings in self.lanes:
-            entered = self.pushed.copy()
+            entered = self.entered.copy()
             slide = rings.kernel(_slide)
             step = 0
             while step < len(schedule.ends):
@@ -87,7 +87,7 @@ class RingAggregator(FinalAggregator):
                 )  # fmt: skip
                 if step < len(schedule.ends):
                     rings.grow_full()
-        self.pushed = entered
+        self.entered = entered
         return self._by_range(out, schedule)
 
     def state(self) -> list[Array]:
@@ -96,6 +96,18 @@ class RingAggregator(FinalAggregator):
     def column(self, place: int) -> list[Array]:
         lane, rings = self.lanes[place] if self.by_column else self.lanes[0]
         return [array[:, place - lane.start] for array in rings.memory[:3]]
+
+    def snapshot(self) -> dict[str, Array]:
+        kept = {"keys": np.array(self.keys), "entered": self.entered.copy()}
+        for lane, (_, rings) in enumerate(self.lanes):
+            kept |= {f"{lane} {name}": array for name, array in rings.snapshot().items()}
+        return kept
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        self.keys = int(snapshot["keys"])
+        self.entered = snapshot["entered"].copy()
+        for lane, (_, rings) in enumerate(self.lanes):
+            rings.restore({name: snapshot[f"{lane} {name}"] for name in rings.snapshot()})
 
     @property
     def bytes(self) -> int:
@@ -125,6 +137,20 @@ class Rings:
     def memory(self) -> tuple[Array, Array, Array, Array, Array]:
         """What every kernel takes, in this order."""
         return self.values, self.aggregates, self.totals, self.links, self.state
+
+    def snapshot(self) -> dict[str, Array]:
+        """The rings, without the places that are no longer used."""
+        if self._waste:
+            self._compact()
+        names = ("values", "aggregates", "totals", "links", "state")
+        return {name: array.copy() for name, array in zip(names, self.memory, strict=True)}
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        """The rings of a snapshot."""
+        for name, array in snapshot.items():
+            setattr(self, name, array.copy())
+        self._waste = 0
+        self._used = int(np.max(self.state[:, OFFSET] + self.state[:, MASK] + 1, initial=0))
 
     def kernel(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
         """A kernel with the algorithm's parts bound."""

@@ -34,36 +34,31 @@ def specialise(
     functions: list[Part] = [("combine", operation.combine)]
     if operation.inverse is not None:
         functions.append(("inverse", operation.inverse))
-    constants = {"WIDTH": width, "COMMUTATIVE": operation.algebra.commutative}
-    fingerprint = sha256(repr(constants).encode())
-    bound: dict[str, Any] = dict(constants)
+    names: dict[str, Any] = {"WIDTH": width, "COMMUTATIVE": operation.algebra.commutative}
+    fingerprint = sha256(repr(names).encode())
     for name, function in (*functions, *parts):
         fingerprint.update(name.encode())
-        _add(fingerprint, _code(function))
-        # A part may call the parts before it.
-        copy = function if operation.interpreted and not _is_kernel(function) else _copy(function, bound)
-        bound[name] = copy if operation.interpreted else njit(copy)
-    name = f"{kernel.__name__}_{operation.name}_{width}_{fingerprint.hexdigest()[:8]}"
-    copy = _copy(kernel, bound, name)
-    return copy if operation.interpreted else cast("Callable[..., Any]", njit(cache=True)(copy))
+        _add(fingerprint, cast("FunctionType", function).__code__)
+        # A part may call the parts before it. An interpreted operation's functions are called as they are.
+        if not operation.interpreted:
+            names[name] = njit(bound(function, **names))
+        else:
+            names[name] = function if (name, function) in functions else bound(function, **names)
+    copy = bound(kernel, **names)
+    if operation.interpreted:
+        return copy
+    copy.__qualname__ = f"{kernel.__name__}_{operation.name}_{width}_{fingerprint.hexdigest()[:8]}"
+    return cast("Callable[..., Any]", njit(cache=True)(copy))
+
+
+def bound(function: Callable[..., Any], **names: Any) -> FunctionType:
+    """A copy of a function for which some global names mean something else."""
+    original = cast("FunctionType", function)
+    copy = FunctionType(original.__code__, {**original.__globals__, **names}, original.__name__)
+    copy.__module__ = original.__module__
+    copy.__qualname__ = original.__name__
+    return copy
 
 
 def _add(fingerprint: Any, code: CodeType) -> None:
     fingerprint.update(code.co_code + repr(code.co_consts).encode() + repr(code.co_names).encode())
-
-
-def _code(function: Callable[..., Any]) -> CodeType:
-    return cast("FunctionType", function).__code__
-
-
-def _is_kernel(function: Callable[..., Any]) -> bool:
-    """Whether a function is free of a closure, so that it can be copied with other globals."""
-    return not cast("FunctionType", function).__closure__
-
-
-def _copy(function: Callable[..., Any], names: dict[str, Any], name: str | None = None) -> FunctionType:
-    original = cast("FunctionType", function)
-    copy = FunctionType(original.__code__, {**original.__globals__, **names}, original.__name__)
-    copy.__module__ = original.__module__
-    copy.__qualname__ = name or original.__name__
-    return copy

@@ -19,6 +19,8 @@ from windrow.final.base import FinalAggregator, needs_an_inverse
 from windrow.final.specialise import specialise
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windrow.aggregates import Algebra, Operation
     from windrow.final.schedule import Schedule
 
@@ -60,6 +62,20 @@ class SubtractOnEvict(FinalAggregator):
 
     def state(self) -> list[Array]:
         return [self.total]
+
+    def snapshot(self) -> dict[str, Array]:
+        return {
+            "keys": np.array(self.keys),
+            "total": self.total.copy(),
+            "entries": self.entries.copy(),
+            "cursor": self.cursor.copy(),
+        }
+
+    def restore(self, snapshot: Mapping[str, Array]) -> None:
+        self.keys = int(snapshot["keys"])
+        self.total = snapshot["total"].copy()
+        self.entries = snapshot["entries"].copy()
+        self.cursor = snapshot["cursor"].copy()
 
 
 def _slide(
