@@ -57,6 +57,11 @@ class Partial(ABC):
     def columns(self) -> tuple[RecordColumn, ...]:
         """The record columns that `encode` returns."""
 
+    @property
+    def operation(self) -> Operation:
+        """The one that does the work; columns before the last may only say whether there was a value."""
+        return self.columns[-1].operation
+
     @abstractmethod
     def encode(self, lifted: Sequence[pa.Array]) -> list[Column | pa.Array]:
         """Record columns from lifted ones. A ranked column stays an Arrow array of values."""

@@ -8,9 +8,8 @@ the rows are exactly those of Spark's `window()`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -228,24 +227,31 @@ class _FinalStep:
 
     def answer(self, partials: pa.Table) -> Iterator[pa.RecordBatch]:
         partials = with_key_types(partials.rename_columns(list(self.columns)), self.plans[0])
-        answers = (self._answers(plan, partials) for plan in self.plans)
+        tables = self._answers(partials)
         if self.spec.wide and len(self.plans) > 1:
-            tables: Iterable[pa.Table] = [self._widen([pa.concat_tables(pieces) for pieces in answers])]
-        else:
-            tables = chain.from_iterable(answers)
-        for table in tables:
+            pieces: dict[Window, list[pa.Table]] = {window: [] for window in self.spec.windows}
+            for window, table in tables:
+                pieces[window].append(table)
+            tables = iter([(self.spec.windows[0], self._widen([*map(pa.concat_tables, pieces.values())]))])
+        for _, table in tables:
             yield from table.select(self.schema.names).cast(self.schema).combine_chunks().to_batches()
 
-    def _answers(self, plan: AggregateQuery, partials: pa.Table) -> Iterator[pa.Table]:
-        state = WindowAggregate(plan_window_aggregation(plan))
-        state.push(partials)
-        for answers in state.advance(END_OF_TIME):
-            columns = {name: answers[name] for name in TIMES}
-            if len(self.plans) > 1 and not self.spec.wide:
-                length = pa.scalar(format_duration(plan.window.range))
-                columns[RANGE] = pa.repeat(length, len(answers))
-            columns |= {output.name: answers[output.answer] for output in plan.outputs}
-            yield pa.table(columns)
+    def _answers(self, partials: pa.Table) -> Iterator[tuple[Window, pa.Table]]:
+        """Window by window; those that end together come from one structure."""
+        plan = self.plans[0]
+        together: dict[tuple[int, int], list[Window]] = {}
+        for window in self.spec.windows:
+            together.setdefault((window.slide, window.offset), []).append(window)
+        for windows in together.values():
+            state = WindowAggregate(plan_window_aggregation(plan, windows=windows))
+            state.push(partials)
+            for window, answers in state.advance_each(END_OF_TIME):
+                columns = {name: answers[name] for name in TIMES}
+                if len(self.plans) > 1 and not self.spec.wide:
+                    length = pa.scalar(format_duration(window.range))
+                    columns[RANGE] = pa.repeat(length, len(answers))
+                columns |= {output.name: answers[output.answer] for output in plan.outputs}
+                yield window, pa.table(columns)
 
     def _widen(self, tables: list[pa.Table]) -> pa.Table:
         """One row an evaluation and key: those of the longest range, which has them all."""

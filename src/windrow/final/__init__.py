@@ -3,7 +3,8 @@
 from windrow.final.base import FinalAggregator, refuse_mismatch
 from windrow.final.base_intervals import BaseIntervals
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
-from windrow.final.choose import FINAL_AGGREGATORS, choose, named
+from windrow.final.choose import FINAL_AGGREGATORS, Choice, choose, named
+from windrow.final.costs import Costs, shipped_costs
 from windrow.final.daba import DABA
 from windrow.final.flat_fat import FlatFAT
 from windrow.final.flat_fit import FlatFIT
@@ -20,6 +21,8 @@ __all__ = [
     "FINAL_AGGREGATORS",
     "BaseIntervals",
     "BlockedTwoStacks",
+    "Choice",
+    "Costs",
     "FinalAggregator",
     "FlatFAT",
     "FlatFIT",
@@ -33,4 +36,5 @@ __all__ = [
     "choose",
     "named",
     "refuse_mismatch",
+    "shipped_costs",
 ]

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     combine: Any
 
 
-@njit(cache=True)
+@njit(inline="always")
 def _place(offset: int, mask: int, number: int, level: int) -> int:
     """Where the interval of 2^level entries that holds an entry lies; the rings lie one behind the other."""
     capacity = mask + 1

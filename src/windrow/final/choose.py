@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.errors import PlanError, suggestion
 from windrow.final.base_intervals import BaseIntervals
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
+from windrow.final.costs import Costs, shipped_costs
 from windrow.final.daba import DABA
 from windrow.final.flat_fat import FlatFAT
 from windrow.final.flat_fit import FlatFIT
@@ -17,6 +19,8 @@ from windrow.final.subtract_on_evict import SubtractOnEvict
 from windrow.final.two_stacks import TwoStacks
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from windrow.aggregates import Operation
     from windrow.final.base import FinalAggregator
 
@@ -37,9 +41,56 @@ FINAL_AGGREGATORS: dict[str, type[FinalAggregator]] = {
 }
 
 
-def choose(operation: Operation) -> type[FinalAggregator]:
-    """Subtraction where it is exact (2 operations a slide), two stacks otherwise (3)."""
-    return SubtractOnEvict if operation.algebra.invertible else BlockedTwoStacks
+@dataclass(frozen=True)
+class Choice:
+    """An algorithm for an operation, and why it was taken."""
+
+    algorithm: type[FinalAggregator]
+    nanoseconds: float
+    """What a slide of one key is expected to cost, all ranges answered."""
+    next_best: type[FinalAggregator] | None = None
+    next_nanoseconds: float = 0.0
+
+    def __str__(self) -> str:
+        return self.algorithm.name
+
+
+def choose(
+    operation: Operation,
+    slices: int,
+    ranges: int = 1,
+    costs: Costs | None = None,
+    among: Iterable[type[FinalAggregator]] = FINAL_AGGREGATORS.values(),
+    hint: str | None = None,
+) -> Choice:
+    """The cheapest algorithm whose needs the operation meets, for windows of so many slices.
+
+    Where the operation rounds, only algorithms count that give the same bits after a restart; they also
+    never subtract. A hint overrides the choice wherever the algorithm that it names is of use.
+
+    >>> from windrow.aggregates.operations import ADD_INTEGERS, MOMENTS
+    >>> str(choose(ADD_INTEGERS, slices=3600)), str(choose(MOMENTS, slices=3600))
+    ('subtract_on_evict', 'blocked_two_stacks')
+    """
+    costs = costs or shipped_costs()
+    among = tuple(among)
+    admissible = [
+        algorithm
+        for algorithm in among
+        if _may(algorithm, operation, ranges) and (algorithm.repeatable or not operation.algebra.rounds)
+    ]
+    by_cost = sorted((costs.slide(a, operation, slices, ranges), i) for i, a in enumerate(admissible))
+    ranked = [(admissible[i], nanoseconds) for nanoseconds, i in by_cost]
+    algorithm = None if hint is None else named(hint)
+    if algorithm is not None and _may(algorithm, operation, ranges):
+        ranked = [pair for pair in ranked if pair[0] is not algorithm]
+        ranked.insert(0, (algorithm, costs.slide(algorithm, operation, slices, ranges)))
+    (best, nanoseconds), *others = ranked
+    return Choice(best, nanoseconds, *(others[0] if others else ()))
+
+
+def _may(algorithm: type[FinalAggregator], operation: Operation, ranges: int) -> bool:
+    return algorithm.refusal(operation.algebra) is None and (ranges == 1 or algorithm.many_ranges)
 
 
 def named(name: str) -> type[FinalAggregator]:

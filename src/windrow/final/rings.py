@@ -214,7 +214,7 @@ def _room(held: Array, wanted: int) -> int:
     return max(wanted - len(held), len(held) // 2)
 
 
-@njit(cache=True)
+@njit(inline="always")
 def copy_record(source: Array, i: int, target: Array, k: int) -> None:
     """Record `i` of one array to record `k` of another."""
     for column in range(source.shape[1]):

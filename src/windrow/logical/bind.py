@@ -281,8 +281,7 @@ class _Binder:
             algorithm = named(node.name)
             for item in aggregates:
                 for partial in item.partials:
-                    for column in partial.columns:
-                        refuse_mismatch(algorithm, column.operation, str(item))
+                    refuse_mismatch(algorithm, partial.operation, str(item))
         except PlanError as error:
             raise self._fail(str(error), node) from error
 

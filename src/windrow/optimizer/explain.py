@@ -6,23 +6,28 @@ from typing import TYPE_CHECKING
 
 from windrow.cql import format_duration
 from windrow.optimizer.passes import Bounds, share_passes
-from windrow.optimizer.physical import plan_window_aggregation
+from windrow.optimizer.physical import choose_algorithms
 from windrow.slicing import slices
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from windrow.aggregates import Operation
+    from windrow.final import Choice, Costs
     from windrow.logical import AggregateQuery
     from windrow.slicing import Cuts, Window
 
 
 def explain(
-    queries: Mapping[str, AggregateQuery], quarantined: Mapping[str, str] | None = None, *, sql: bool = False
+    queries: Mapping[str, AggregateQuery],
+    quarantined: Mapping[str, str] | None = None,
+    *,
+    sql: bool = False,
+    costs: Costs | None = None,
 ) -> str:
     """One block a pass, with the queries that share it; `sql` adds the statement that Spark runs.
 
-    `quarantined` are queries that no longer run, with the reason.
+    `quarantined` are queries that no longer run, with the reason; `costs` is what algorithms were
+    measured to cost here.
     """
     if not queries and not quarantined:
         return "no queries"
@@ -43,9 +48,10 @@ def explain(
             steps = query.steps()
             lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
             lines.append(f"    slices: {_describe_slices(query.window)}")
-            for operation, algorithm in plan_window_aggregation(query).algorithms.items():
-                why = "as the hint asks" if query.algorithm else _why(operation)
-                lines.append(f"    final: {algorithm.name} for {operation.name} ({why})")
+            for operation, choice in choose_algorithms(query, costs).items():
+                hinted = choice.algorithm.name == query.algorithm
+                why = describe_choice(choice, slices(query.window).per_window, hinted=hinted)
+                lines.append(f"    final: {choice} for {operation.name} ({why})")
     lines += [f"query {name} is quarantined: {why}" for name, why in (quarantined or {}).items()]
     return "\n".join(lines)
 
@@ -64,9 +70,11 @@ def _describe_slices(window: Window) -> str:
     return f"{technique}, {per_window} a window, cut {describe_cuts(cuts)}"
 
 
-def _why(operation: Operation) -> str:
-    if operation.algebra.invertible:
-        return "exactly invertible: 2 operations a slide"
-    if operation.algebra.nearly_invertible:
-        return "floats drift under subtraction: 3 operations a slide"
-    return "cannot be inverted: 3 operations a slide"
+def describe_choice(choice: Choice, per_window: int, *, hinted: bool) -> str:
+    """Why an algorithm was taken, for people."""
+    cost = f"{choice.nanoseconds:.0f} ns a slide of {per_window} slice{'s' if per_window > 1 else ''}"
+    why = f"as the hint asks, {cost}" if hinted else cost
+    if choice.next_best is not None:
+        better = "would take" if hinted else "the next,"
+        why += f"; {choice.next_best.name} {better} {choice.next_nanoseconds:.0f}"
+    return why

@@ -1,0 +1,92 @@
+"""What a slide costs with each final aggregator: a table that was measured, and is read by the planner.
+
+For an algorithm and an operation the table has points: so many slices a window, so many nanoseconds for
+a slide of one key, and so many more for each further range. Between two points the cost is a power of
+the slices, so what is constant, linear or in between is met and continued. `windrow calibrate HOME`
+measures the table on the machine at hand and keeps it in the home; otherwise the one that comes with
+Windrow is used.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from itertools import pairwise
+from math import log2
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import WindrowError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from windrow.aggregates import Operation
+    from windrow.final.base import FinalAggregator
+
+
+@dataclass(frozen=True)
+class Costs:
+    """The measured table, and where it comes from."""
+
+    source: str
+    nanoseconds: Mapping[str, Mapping[str, Sequence[Sequence[float | None]]]]
+    """By algorithm and operation: slices a window, nanoseconds a slide, and for each further range."""
+
+    def slide(
+        self, algorithm: type[FinalAggregator], operation: Operation, slices: int, ranges: int = 1
+    ) -> float:
+        """Nanoseconds for a slide of one key, all ranges answered; infinite if nobody has measured it.
+
+        >>> from windrow.aggregates.operations import GREATEST
+        >>> from windrow.final import DABA
+        >>> Costs("made up", {"daba": {"greatest": [[1, 10, None], [4, 40, None]]}}).slide(DABA, GREATEST, 2)
+        20.0
+        """
+        points = self.nanoseconds.get(algorithm.name, {}).get(operation.name)
+        if not points:
+            return float("inf")
+        one = _interpolated([(n, ns) for n, ns, _ in points], slices)
+        if ranges == 1:
+            return one
+        more = [(n, further) for n, _, further in points if further is not None]
+        return one + (ranges - 1) * _interpolated(more, slices) if more else float("inf")
+
+    @classmethod
+    def read(cls, path: Path) -> Costs:
+        """The table in a file."""
+        try:
+            return cls._of(json.loads(path.read_text(encoding="utf-8")), str(path))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            raise WindrowError(
+                f"{path} is not a table of costs ({error}); remove it, or measure with windrow calibrate"
+            ) from error
+
+    @classmethod
+    def _of(cls, content: Any, source: str) -> Costs:
+        for by_operation in content["nanoseconds"].values():
+            for points in by_operation.values():
+                for slices, one, further in points:
+                    float(slices), float(one), float(further or 0)
+        return cls(source, content["nanoseconds"])
+
+
+@cache
+def shipped_costs() -> Costs:
+    """The table that comes with Windrow."""
+    content = files("windrow.final").joinpath("costs.json").read_text(encoding="utf-8")
+    return Costs._of(json.loads(content), "shipped with Windrow")
+
+
+def _interpolated(points: Sequence[Any], slices: int) -> float:
+    """A power of the slices between two points, and beyond them as the nearest two go on."""
+    if len(points) == 1:
+        return float(points[0][1])
+    low, high = points[0], points[1]
+    for left, right in pairwise(points):
+        if slices >= left[0]:
+            low, high = left, right
+    part = log2(slices / low[0]) / log2(high[0] / low[0])
+    return float(low[1] * (high[1] / low[1]) ** part)
