@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import windrow
+from windrow.cli.calibrate import calibrate
 from windrow.cli.demo.command import demo
 from windrow.cli.explain import explain
 from windrow.cli.query import query
@@ -65,6 +66,7 @@ def main() -> None:
 
     \b
       windrow warm                 once, and Spark starts faster from then on
+      windrow calibrate HOME       measure this machine, for the planner
     """
 
 
@@ -74,3 +76,4 @@ main.add_command(explain)
 main.add_command(status)
 main.add_command(query)
 main.add_command(warm)
+main.add_command(calibrate)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
+from windrow.final import Costs, shipped_costs
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
 from windrow.runtime.durable import check, explained, force, force_directories, remove
 from windrow.runtime.faults import reach
@@ -94,6 +95,15 @@ class Home:
                 found = self.catalog.format()  # another engine may have been quicker
                 if found is not None and found < FORMAT:
                     migrate(self, found)
+
+    @property
+    def costs_path(self) -> Path:
+        """Where `windrow calibrate` keeps what it measured."""
+        return self.path / "costs.json"
+
+    def costs(self) -> Costs:
+        """What algorithms cost: as measured for this home, or as shipped."""
+        return Costs.read(self.costs_path) if self.costs_path.exists() else shipped_costs()
 
     def close(self) -> None:
         """Close the catalog."""

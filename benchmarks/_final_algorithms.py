@@ -1,0 +1,258 @@
+"""The final aggregators measured: throughput, latency, memory and operations, for one range and for all.
+
+One key, an entry a slice, every slide answered, as in the experiments of Shein 2019 (§3.4, §4.4). The
+schedule is made before the clock starts, so what is timed is the structure alone: insert, evict, answer.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import time
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from windrow.aggregates import Operation
+from windrow.final import (
+    FINAL_AGGREGATORS,
+    BlockedTwoStacks,
+    FinalAggregator,
+    Recalculate,
+    SubtractOnEvict,
+    blocked_two_stacks,
+    recalculate,
+    rings,
+    subtract_on_evict,
+)
+from windrow.final.counting import counted
+from windrow.final.schedule import Schedule
+from windrow.final.specialise import specialise
+
+CHUNK = 1 << 16
+ENTRY = 8
+"""Bytes of an entry's record: an integer of 64 bits."""
+
+
+def algorithms(operation: Operation, *, many: bool = False) -> dict[str, type[FinalAggregator]]:
+    """Those that may serve an operation."""
+    return {
+        name: algorithm
+        for name, algorithm in FINAL_AGGREGATORS.items()
+        if algorithm.refusal(operation.algebra) is None and (algorithm.many_ranges or not many)
+    }
+
+
+def schedule(ranges: list[int], first: int, last: int) -> Schedule:
+    """The slides from one entry up to another: each entry is pushed, and every range answered."""
+    ends = np.arange(first + 1, last + 1)
+    lengths = np.array(ranges)[:, None]
+    evict_to = np.maximum(ends - lengths, 0)
+    block = ends - 1 - (ends - 1) % lengths
+    answers = np.tile(np.arange(len(ends) + 1), (len(ranges), 1))
+    keys = np.zeros((len(ranges), len(ends)), np.int32)
+    return Schedule(ends, ends.copy(), evict_to, block, np.maximum(block, evict_to), answers, keys)
+
+
+def filled(algorithm: type[FinalAggregator], operation: Operation, ranges: list[int], values: Any) -> Any:
+    """An aggregator whose window has just become full."""
+    longest = max(ranges)
+    # A ring gets its size at once, as the papers' structures do; a deque grows as its input wants it.
+    sized = issubclass(algorithm, rings.RingAggregator) and not algorithm.by_column
+    own: Any = algorithm
+    aggregator = own(operation, 1, len(ranges), longest) if sized else own(operation, 1, len(ranges))
+    aggregator.grow(1)
+    keys = np.zeros(len(values), np.int32)
+    aggregator.slide(values, keys, 0, schedule(ranges, longest - 1, longest))
+    return aggregator
+
+
+def throughput(name: str, operation: Operation, ranges: list[int], slides: int) -> float:
+    """Slides a second, from a full window on."""
+    longest = max(ranges)
+    values = readings(longest + slides, operation)
+    keys = np.zeros(len(values), np.int32)
+    aggregator = filled(FINAL_AGGREGATORS[name], operation, ranges, values)
+    chunk = max(CHUNK // len(ranges), 1)
+    seconds = 0.0
+    for first in range(longest, longest + slides, chunk):
+        plan = schedule(ranges, first, min(first + chunk, longest + slides))
+        begun = time.perf_counter()
+        aggregator.slide(values, keys, 0, plan)
+        seconds += time.perf_counter() - begun
+    return slides / seconds
+
+
+def memory(name: str, operation: Operation, n: int) -> float:
+    """Records held for a window of n entries, in multiples of n; the entries themselves included."""
+    algorithm = FINAL_AGGREGATORS[name]
+    values = readings(2 * n, operation)
+    aggregator = filled(algorithm, operation, [n], values)
+    aggregator.slide(values, np.zeros(len(values), np.int32), 0, schedule([n], n, 2 * n))
+    if not issubclass(algorithm, rings.RingAggregator):  # they read the entries where they are kept anyway
+        return (aggregator.bytes + n * ENTRY) / (n * ENTRY)
+    bookkeeping = sum(lane.state.nbytes for _, lane in aggregator.lanes)
+    return (aggregator.bytes - bookkeeping) / (n * ENTRY)
+
+
+def operations(name: str, operation: Operation, ranges: list[int], slides: int) -> tuple[float, int]:
+    """Operations a slide, on average and at worst."""
+    instrumented, count = counted(operation, 1)
+    values = readings(max(ranges) + slides, operation)
+    aggregator = filled(FINAL_AGGREGATORS[name], instrumented, ranges, values)
+    keys = np.zeros(len(values), np.int32)
+    taken = []
+    count.take()
+    for entry in range(max(ranges), max(ranges) + slides):
+        aggregator.slide(values, keys, 0, schedule(ranges, entry, entry + 1))
+        taken.append(count.take())
+    return sum(taken) / len(taken), max(taken)
+
+
+def readings(size: int, operation: Operation) -> np.ndarray[Any, Any]:
+    """Like the energy readings of the papers' data: a slow wave with noise, as integers."""
+    rng = np.random.default_rng(12)
+    step = np.arange(size)
+    wave = 5_000 * np.sin(step / 40_000) + 800 * np.sin(step / 90)
+    return (10_000 + wave + rng.normal(0, 300, size)).astype(operation.dtype).reshape(-1, 1)
+
+
+# Latency. Single slides are timed inside compiled code: a call from Python takes longer than a slide.
+
+_clock = ctypes.CDLL(None).clock_gettime
+_clock.argtypes = [ctypes.c_int, ctypes.c_void_p]
+_clock.restype = ctypes.c_int
+
+
+@njit
+def _now(ticks: Any) -> int:
+    _clock(1, ticks.ctypes)
+    return ticks[0] * 1_000_000_000 + ticks[1]
+
+
+def latencies(name: str, operation: Operation, n: int, slides: int) -> np.ndarray[Any, Any]:
+    """Nanoseconds of single slides, in order, less what reading the clock takes."""
+    algorithm = FINAL_AGGREGATORS[name]
+    values = readings(n + slides, operation)
+    keys = np.zeros(len(values), np.int32)
+    aggregator: Any = filled(algorithm, operation, [n], values)
+    plan = schedule([n], n, n + slides)
+    out = np.empty((slides, 1), operation.dtype)
+    ticks, taken = np.zeros(2, np.int64), np.zeros(slides, np.int64)
+    if issubclass(algorithm, rings.RingAggregator):
+        (lane, ring), *_ = aggregator.lanes
+        for turn in range(2):  # the first compiles, and lets a deque reach its size
+            state = aggregator.snapshot()
+            done = 0
+            while done < slides:
+                done = _ring_latencies(
+                    ring.kernel(rings._slide), values[:, lane], keys, plan.evict_to, plan.push_to,
+                    plan.answers_from, plan.answer_keys, done, aggregator.entered, *ring.memory,
+                    out[:, lane], ticks, taken,
+                )  # fmt: skip
+                if done < slides:
+                    ring.grow_full()
+            if turn == 0:
+                aggregator.restore(state)
+    else:
+        modules = {
+            BlockedTwoStacks: blocked_two_stacks, SubtractOnEvict: subtract_on_evict, Recalculate: recalculate,
+        }  # fmt: skip
+        slide = specialise(modules[algorithm]._slide, operation, 1)
+        for _ in range(2):
+            aggregator = filled(algorithm, operation, [n], values)
+            if algorithm is BlockedTwoStacks:
+                stacks = aggregator.stacks[0]
+                stacks.behind = aggregator._extended(stacks.behind, n)
+                _blocked_latencies(
+                    slide, values, keys, plan.evict_to[0], plan.push_to, plan.block[0], plan.block_from[0],
+                    plan.answers_from[0], plan.answer_keys[0], stacks.front, stacks.back, stacks.behind,
+                    stacks.cursor, operation.identity, out, ticks, taken,
+                )  # fmt: skip
+            elif algorithm is SubtractOnEvict:
+                _subtract_latencies(
+                    slide, values, keys, plan.evict_to[0], plan.push_to, plan.answers_from[0],
+                    plan.answer_keys[0], aggregator.total, aggregator.entries, aggregator.cursor,
+                    operation.identity, out, ticks, taken,
+                )  # fmt: skip
+            else:
+                _recalculate_latencies(
+                    slide, values, keys, plan.evict_to, plan.push_to, plan.answers_from, plan.answer_keys,
+                    aggregator.total, operation.identity, out, ticks, taken,
+                )  # fmt: skip
+    return np.maximum(taken - _clock_cost(ticks), 0)
+
+
+def _clock_cost(ticks: Any) -> int:
+    return int(np.median(_clock_readings(ticks, np.zeros(10_000, np.int64))))
+
+
+@njit
+def _clock_readings(ticks: Any, taken: Any) -> Any:
+    for i in range(len(taken)):
+        begun = _now(ticks)
+        taken[i] = _now(ticks) - begun
+    return taken
+
+
+@njit
+def _ring_latencies(
+    slide: Any, records: Any, keys: Any, evict_to: Any, push_to: Any, answers_from: Any, answer_keys: Any,
+    done: int, entered: Any, values: Any, aggregates: Any, totals: Any, links: Any, state: Any, out: Any,
+    ticks: Any, taken: Any,
+) -> int:  # fmt: skip
+    for step in range(done, len(push_to)):
+        begun = _now(ticks)
+        reached = slide(
+            records, keys, 0, evict_to[:, : step + 1], push_to[: step + 1], answers_from, answer_keys, step,
+            entered, values, aggregates, totals, links, state, out,
+        )  # fmt: skip
+        taken[step] = _now(ticks) - begun
+        if reached == step:
+            return step
+    return len(push_to)
+
+
+@njit
+def _blocked_latencies(
+    slide: Any, records: Any, keys: Any, evict_to: Any, push_to: Any, block: Any, block_from: Any,
+    answers_from: Any, answer_keys: Any, front: Any, back: Any, behind: Any, cursor: Any, identity: Any,
+    out: Any, ticks: Any, taken: Any,
+) -> None:  # fmt: skip
+    for step in range(len(push_to)):
+        one = slice(step, step + 1)
+        begun = _now(ticks)
+        slide(
+            records, keys, 0, evict_to[one], push_to[one], block[one], block_from[one],
+            answers_from[step : step + 2], answer_keys, front, back, behind, cursor, identity, out,
+        )  # fmt: skip
+        taken[step] = _now(ticks) - begun
+
+
+@njit
+def _subtract_latencies(
+    slide: Any, records: Any, keys: Any, evict_to: Any, push_to: Any, answers_from: Any, answer_keys: Any,
+    total: Any, entries: Any, cursor: Any, identity: Any, out: Any, ticks: Any, taken: Any,
+) -> None:  # fmt: skip
+    for step in range(len(push_to)):
+        one = slice(step, step + 1)
+        begun = _now(ticks)
+        slide(
+            records, keys, 0, evict_to[one], push_to[one], answers_from[step : step + 2], answer_keys,
+            total, entries, cursor, identity, out,
+        )  # fmt: skip
+        taken[step] = _now(ticks) - begun
+
+
+@njit
+def _recalculate_latencies(
+    slide: Any, records: Any, keys: Any, evict_to: Any, push_to: Any, answers_from: Any, answer_keys: Any,
+    total: Any, identity: Any, out: Any, ticks: Any, taken: Any,
+) -> None:  # fmt: skip
+    for step in range(len(push_to)):
+        begun = _now(ticks)
+        slide(
+            records, keys, 0, evict_to[:, step : step + 1], push_to[step : step + 1],
+            answers_from[:, step : step + 2], answer_keys, total, identity, out,
+        )  # fmt: skip
+        taken[step] = _now(ticks) - begun
