@@ -22,6 +22,13 @@ class CountPartial(Partial):
         return (f"count({self.argument})",)
 
     @property
+    def value(self) -> str:
+        return "true" if self.argument == "*" else f"{self.argument} IS NOT NULL"
+
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [pc.fill_null(values, False).cast(pa.int64())]
+
+    @property
     def columns(self) -> tuple[RecordColumn, ...]:
         return (RecordColumn(ADD_INTEGERS),)
 

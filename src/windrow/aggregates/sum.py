@@ -46,6 +46,9 @@ class IntegerSumPartial(Partial):
     def expressions(self) -> tuple[str, ...]:
         return (f"sum({self.argument})",)
 
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [values.cast(pa.int64())]
+
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
         return (RecordColumn(ADD_INTEGERS),) * 3
@@ -62,6 +65,9 @@ class DecimalSumPartial(Partial):
     @property
     def expressions(self) -> tuple[str, ...]:
         return (f"sum({self.argument})",)
+
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [values]
 
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
@@ -82,6 +88,9 @@ class FloatSumPartial(Partial):
     @property
     def expressions(self) -> tuple[str, ...]:
         return (f"sum({self.argument})",)
+
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [values]
 
     @property
     def columns(self) -> tuple[RecordColumn, ...]:

@@ -27,6 +27,9 @@ class MomentsPartial(Partial):
         x = self.argument
         return (f"count({x})", f"avg({x})", f"var_pop({x})")
 
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [pc.is_valid(values).cast(pa.int64()), values, pa.array(np.zeros(len(values)))]
+
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
         return (RecordColumn(MOMENTS),) * 3

@@ -4,12 +4,14 @@ from windrow.slicing.cuts import Comb, Cuts
 from windrow.slicing.granules import cuts_for_pass, granules
 from windrow.slicing.pairs import pairs, pairs_per_window
 from windrow.slicing.panes import panes, panes_per_window
+from windrow.slicing.row_window import RowWindow
 from windrow.slicing.slices import Slices, slices
 from windrow.slicing.window import Window
 
 __all__ = [
     "Comb",
     "Cuts",
+    "RowWindow",
     "Slices",
     "Window",
     "cuts_for_pass",
