@@ -43,6 +43,10 @@ class RecordColumn:
     descending: bool = False
 
 
+EVERY_ROW = "true"
+"""The value of a partial to which every row gives the same."""
+
+
 @dataclass(frozen=True)
 class Partial(ABC):
     """A mergeable piece of one or more aggregates. Partials are equal when they can be shared."""

@@ -228,7 +228,10 @@ class _FinalStep:
 
     def answer(self, partials: pa.Table) -> Iterator[pa.RecordBatch]:
         partials = with_key_types(partials.rename_columns(list(self.columns)), self.plans[0])
-        answers = (self._answers(plan, partials) for plan in self.plans)
+        answers = (
+            self._answers(plan, window, partials)
+            for plan, window in zip(self.plans, self.spec.windows, strict=True)
+        )
         if self.spec.wide and len(self.plans) > 1:
             tables: Iterable[pa.Table] = [self._widen([pa.concat_tables(pieces) for pieces in answers])]
         else:
@@ -236,13 +239,13 @@ class _FinalStep:
         for table in tables:
             yield from table.select(self.schema.names).cast(self.schema).combine_chunks().to_batches()
 
-    def _answers(self, plan: AggregateQuery, partials: pa.Table) -> Iterator[pa.Table]:
+    def _answers(self, plan: AggregateQuery, window: Window, partials: pa.Table) -> Iterator[pa.Table]:
         state = WindowAggregate(plan_window_aggregation(plan))
         state.push(partials)
         for answers in state.advance(END_OF_TIME):
             columns = {name: answers[name] for name in TIMES}
             if len(self.plans) > 1 and not self.spec.wide:
-                length = pa.scalar(format_duration(plan.window.range))
+                length = pa.scalar(format_duration(window.range))
                 columns[RANGE] = pa.repeat(length, len(answers))
             columns |= {output.name: answers[output.answer] for output in plan.outputs}
             yield pa.table(columns)

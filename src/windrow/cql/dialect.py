@@ -56,10 +56,11 @@ class CqlParser(SparkParser):
     def read_list(self, tokens: list[Token], text: str) -> list[Expr]:
         """The expressions of a list with commas between them, or a StatementError."""
 
-        def read(parser: CqlParser) -> list[Expr]:
-            return parser._parse_csv(parser._parse_disjunction)
+        def read(parser: Any) -> exp.Tuple:
+            return exp.Tuple(expressions=parser._parse_csv(parser._parse_disjunction))
 
-        return self._in_our_words(lambda: self._parse(read, tokens, text)[0], text, "list")
+        found = self._in_our_words(lambda: self._parse(read, tokens, text)[0], text, "list")
+        return list(found.expressions)
 
     def _in_our_words(self, parse: Callable[[], Any], text: str, what: str) -> Any:
         try:
@@ -73,9 +74,7 @@ class CqlParser(SparkParser):
             # sqlglot is made for SQL that is right: on some of what is wrong it trips over its own
             # tree (AttributeError, IndexError, …). To the user that is a syntax error like any other.
             start, end = self._place(self._curr)
-            raise StatementError(
-                f"the {what} cannot be understood around here", text, start, end
-            ) from error
+            raise StatementError(f"the {what} cannot be understood around here", text, start, end) from error
 
     def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> None:
         if token is self._prev and message.startswith("Expected"):

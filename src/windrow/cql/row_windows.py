@@ -105,7 +105,8 @@ def _count(cursor: Cursor, clause: str) -> int:
         raise StatementError(problem, cursor.text, *span_of(cursor.previous), such_as)
     first = cursor.current
     negative = cursor.take_type(TokenType.DASH)
-    written = cursor.source(cursor.current) if cursor.current is not None else ""
+    number_token = cursor.tokens[cursor.index : cursor.index + 1]
+    written = cursor.source(number_token[0]) if number_token else ""
     if not written[:1].isdigit():
         cursor.index -= negative
         raise cursor.error(f"{clause} needs a number of rows but {cursor.found()}", such_as)

@@ -4,6 +4,7 @@ from windrow.final.base import FinalAggregator, refuse_mismatch
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
 from windrow.final.choose import FINAL_AGGREGATORS, choose, named
 from windrow.final.keyed_windows import KeyedWindows
+from windrow.final.partitioned_rows import PartitionedRows
 from windrow.final.recalculate import Recalculate
 from windrow.final.subtract_on_evict import SubtractOnEvict
 
@@ -12,6 +13,7 @@ __all__ = [
     "BlockedTwoStacks",
     "FinalAggregator",
     "KeyedWindows",
+    "PartitionedRows",
     "Recalculate",
     "SubtractOnEvict",
     "choose",

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.cql import format_duration
-from windrow.optimizer.passes import Bounds, share_passes
+from windrow.optimizer.bounds import Bounds
+from windrow.optimizer.passes import share_passes
 from windrow.optimizer.physical import plan_window_aggregation
-from windrow.slicing import slices
+from windrow.optimizer.row_passes import RowPass
+from windrow.slicing import RowWindow, slices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from windrow.aggregates import Operation
     from windrow.logical import AggregateQuery
+    from windrow.optimizer.passes import Pass
     from windrow.slicing import Cuts, Window
 
 
@@ -32,10 +35,7 @@ def explain(
         stream = shared.query.stream
         together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
         lines.append(f"pass {number} of {len(passes)} over {stream.name} (in the JVM){together}")
-        lines.append(f"  cut rows {describe_cuts(shared.cuts)}")
-        readable = shared.query.readable
-        by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
-        lines.append(f"  lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}")
+        lines += [f"  {step}" for step in _steps(shared)]
         if sql:
             lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
         for name, query in shared.queries.items():
@@ -50,18 +50,40 @@ def explain(
     return "\n".join(lines)
 
 
-def describe_cuts(cuts: Cuts) -> str:
+def _steps(shared: Pass | RowPass) -> list[str]:
+    """What Spark does with a batch."""
+    readable = shared.query.readable
+    if isinstance(shared, RowPass):
+        given = dict.fromkeys(readable(sql) for sql in (*shared.query.keys, *shared.values.values()))
+        ties = f", then by {', '.join(shared.order)}" if shared.order else ""
+        return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
+    by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
+    return [
+        f"cut rows {describe_cuts(shared.cuts)}",
+        f"lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}",
+    ]
+
+
+def describe_cuts(cuts: Cuts, size: Callable[[int], str] = format_duration) -> str:
     """Where rows are cut, for people."""
     teeth = [
-        f"every {format_duration(comb.period)}" + (f" + {format_duration(comb.phase)}" if comb.phase else "")
-        for comb in cuts.combs
+        f"every {size(comb.period)}" + (f" + {size(comb.phase)}" if comb.phase else "") for comb in cuts.combs
     ]
     return " and ".join(teeth)
 
 
-def _describe_slices(window: Window) -> str:
-    technique, cuts, per_window = slices(window)
-    return f"{technique}, {per_window} a window, cut {describe_cuts(cuts)}"
+def _describe_slices(window: Window | RowWindow) -> str:
+    if not isinstance(window, RowWindow):
+        technique, cuts, per_window = slices(window)
+        return f"{technique}, {per_window} a window, cut {describe_cuts(cuts)}"
+    if window.partitioned:
+        return "none, the last rows of each key as they are"
+    technique, cuts, per_window = slices(window.on_numbers)
+    return f"{technique}, {per_window} a window, cut {describe_cuts(cuts, _rows)}"
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'s'[: count != 1]}"
 
 
 def _why(operation: Operation) -> str:
