@@ -64,7 +64,9 @@ def data(rng, rows, span):
 
 def statement(kind, rows, slide, where):
     partition, group = KINDS[kind]
-    items = ", ".join([*([group] if group else []), *(f"{sql} AS {name}" for name, sql in AGGREGATES.items())])
+    items = ", ".join(
+        [*([group] if group else []), *(f"{sql} AS {name}" for name, sql in AGGREGATES.items())]
+    )
     condition = f" WHERE {where}" if where else ""
     grouped = f" GROUP BY {group}" if group else ""
     return f"SELECT {items} FROM events [{partition}ROWS {rows} SLIDE {slide}]{condition}{grouped}"
@@ -105,7 +107,9 @@ def by_place(tables):
         times = [table[name].cast(pa.int64()).to_pylist() for name in ("window_start", "window_end")]
         answers = zip(*times, *(table[name].to_pylist() for name in AGGREGATES), strict=True)
         keys = table["k"].to_pylist() if "k" in table.column_names else [None] * len(table)
-        for place, answer in zip(zip(table["window_row"].to_pylist(), keys, strict=True), answers, strict=True):
+        for place, answer in zip(
+            zip(table["window_row"].to_pylist(), keys, strict=True), answers, strict=True
+        ):
             assert place not in got, "a window was answered twice"
             got[place] = answer
     return got
@@ -114,7 +118,9 @@ def by_place(tables):
 def assert_same(got, expected, what):
     assert got.keys() == expected.keys(), what
     for place in got:
-        for name, a, b in zip(["window_start", "window_end", *AGGREGATES], got[place], expected[place], strict=True):
+        for name, a, b in zip(
+            ["window_start", "window_end", *AGGREGATES], got[place], expected[place], strict=True
+        ):
             alike = math.isclose(a, b, rel_tol=1e-9, abs_tol=1e-7) if type(a) is type(b) is float else a == b
             assert alike or (a != a and b != b), f"{name} of {what} at {place}: {a!r}, DuckDB says {b!r}"
 
@@ -154,11 +160,16 @@ def test_a_bounded_run_equals_duckdb(spark):
 
 def test_the_rows_of_each_key_as_pandas_has_them(spark):
     rng = random.Random(11)
-    rows = pd.DataFrame({"seconds": range(500), "k": rng.choices("abc", k=500), "v": rng.choices(range(99), k=500)})
+    rows = pd.DataFrame(
+        {"seconds": range(500), "k": rng.choices("abc", k=500), "v": rng.choices(range(99), k=500)}
+    )
     df = spark.createDataFrame(rows).selectExpr("timestamp_seconds(seconds) AS ts", "k", "v")
     with windrow.Engine() as engine:
         engine.stream("events", df, timestamp="ts")
-        engine.query("q", "SELECT k, SUM(v) AS v, MAX(v) AS most FROM events [PARTITION BY k ROWS 7 SLIDE 3] GROUP BY k")
+        engine.query(
+            "q",
+            "SELECT k, SUM(v) AS v, MAX(v) AS most FROM events [PARTITION BY k ROWS 7 SLIDE 3] GROUP BY k",
+        )
         engine.run()
         got = engine.results("q").toPandas().sort_values(["k", "window_row"])
     rolling = rows.groupby("k")["v"].rolling(7, min_periods=1)
@@ -236,7 +247,9 @@ def test_a_stream_of_files_that_is_stopped_and_started_equals_one_that_never_was
 
     def engine_on(home, files):
         engine = windrow.Engine(home, spark=spark)
-        engine.stream("events", files.path, timestamp="ts", delay="4 seconds", options={"maxFilesPerTrigger": "1"})
+        engine.stream(
+            "events", files.path, timestamp="ts", delay="4 seconds", options={"maxFilesPerTrigger": "1"}
+        )
         for name, sql in QUERIES.items():
             engine.query(name, sql)
         return engine
@@ -265,7 +278,9 @@ def test_a_stream_of_files_that_is_stopped_and_started_equals_one_that_never_was
 
 def test_having_expressions_and_timestamps_without_zone(spark):
     df = spark.range(40).selectExpr(
-        "TIMESTAMP_NTZ '2024-03-10 01:59:50' + make_interval(0,0,0,0,0,0,id) AS ts", "id", "map('a', id % 3) AS tags"
+        "TIMESTAMP_NTZ '2024-03-10 01:59:50' + make_interval(0,0,0,0,0,0,id) AS ts",
+        "id",
+        "map('a', id % 3) AS tags",
     )
     sql = """SELECT window_row + 1 AS next, ROUND(AVG(id), 1) AS mean, MAX(tags['a']) AS most
         FROM events [ROWS 4 SLIDE 2] HAVING COUNT(*) > 3"""

@@ -246,7 +246,8 @@ class Engine:
         return explain(plans, held, sql=sql)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
-        """The committed answers of a query: window_start, window_end, then its columns.
+        """The committed answers of a query: window_start, window_end (and window_row, where rows are
+        counted), then its columns.
 
         Also of a query that an earlier engine left in this home. `last` ("1 hour") gives only the windows
         that end in that much time before the latest, without looking at older files; `epochs` adds the

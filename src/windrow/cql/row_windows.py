@@ -49,7 +49,7 @@ class RowWindow(exp.Expression):
         return list(self.expressions)
 
     def __str__(self) -> str:
-        keys = ", ".join(key.sql(dialect="spark") for key in self.keys)
+        keys = ", ".join(key.sql(dialect="spark", comments=False) for key in self.keys)
         return f"[{f'{KEYS} {keys} ' if keys else ''}ROWS {self.rows} SLIDE {self.slide}]"
 
 
