@@ -276,7 +276,7 @@ def test_a_stream_of_files_that_is_stopped_and_started_equals_one_that_never_was
     assert later.results("later").columns == ["window_start", "window_end", "window_row", "n"]
 
 
-def test_having_expressions_and_timestamps_without_zone(spark):
+def test_having_expressions_timestamps_without_zone_and_float_keys(spark):
     df = spark.range(40).selectExpr(
         "TIMESTAMP_NTZ '2024-03-10 01:59:50' + make_interval(0,0,0,0,0,0,id) AS ts",
         "id",
@@ -284,12 +284,23 @@ def test_having_expressions_and_timestamps_without_zone(spark):
     )
     sql = """SELECT window_row + 1 AS next, ROUND(AVG(id), 1) AS mean, MAX(tags['a']) AS most
         FROM events [ROWS 4 SLIDE 2] HAVING COUNT(*) > 3"""
+    key = "CAST(IF(id % 4 = 0, 'NaN', IF(id % 4 = 1, '-0.0', '0.0')) AS DOUBLE)"
     with windrow.Engine() as engine:
         engine.stream("events", df, timestamp="ts")
         engine.query("q", sql)
+        engine.query(
+            "floats", f"SELECT {key} AS k FROM events [PARTITION BY {key} ROWS 4 SLIDE 10] GROUP BY {key}"
+        )
         assert "sort rows by event time, then by id\n" in engine.explain()
         engine.run()
         rows = engine.results("q").orderBy("next").collect()
+        floats = engine.results("floats").orderBy("window_end").collect()
+    assert [(str(row.k), row.window_row) for row in floats] == [
+        ("0.0", 10),
+        ("0.0", 20),
+        ("nan", 10),
+        ("0.0", 30),
+    ]
     assert [(row.next, row.mean, row.most) for row in rows] == [(i + 1, i - 2.5, 2) for i in range(4, 41, 2)]
     assert rows[0].window_end - rows[0].window_start == timedelta(seconds=3)
     assert rows[0].window_start == datetime(2024, 3, 10, 1, 59, 50)

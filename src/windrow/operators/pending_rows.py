@@ -64,7 +64,7 @@ class PendingRows:
         """Add the rows of a batch, which are in order among themselves."""
         rows = _in_universal_time(rows.select(self._columns))
         if self._rows is not None:
-            rows = pa.concat_tables([self._rows, rows])
+            rows = pa.concat_tables([self._rows, rows.cast(self._rows.schema)])
         instants = one_chunk(rows, INSTANT).to_numpy()
         if np.any(instants[1:] < instants[:-1]):
             order = np.argsort(instants, kind="stable")

@@ -65,6 +65,15 @@ class RowPass:
         stream, columns = self.query.stream, self.query.scan.columns
         return [name for name in columns if name != stream.timestamp and _is_sortable(stream.columns[name])]
 
+    @property
+    def _keys(self) -> list[str]:
+        """The keys as GROUP BY would give them: adding zero turns -0.0 into 0.0, to which it is equal."""
+        typed = zip(self.query.keys, self.query.key_types, strict=True)
+        return [
+            f"({key}) + {'0F' if pat.is_float32(of_type) else '0D'}" if pat.is_floating(of_type) else key
+            for key, of_type in typed
+        ]
+
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that collects the rows."""
         query = self.query
@@ -77,7 +86,7 @@ class RowPass:
         items = [
             FATE,
             WHERE,
-            *(f"CASE WHEN {has_key} THEN {key} END AS {key_name(i)}" for i, key in enumerate(query.keys)),
+            *(f"CASE WHEN {has_key} THEN {key} END AS {key_name(i)}" for i, key in enumerate(self._keys)),
             *(f"CASE WHEN {WHERE} THEN {sql} END AS _v{i}" for i, sql in enumerate(self.values.values())),
         ]
         order = [FATE, *(f"{stream}.{quoted(name)}" for name in self.order)]
