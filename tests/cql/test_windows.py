@@ -14,6 +14,7 @@ from sqlglot.optimizer.qualify import qualify
 
 from windrow.cql import Query, RowWindow, TimeWindow, format_duration, parse, span, window_of
 from windrow.cql.durations import DAY, HOUR, LONGEST, MILLISECOND, MINUTE, SECOND
+from windrow.errors import StatementError
 
 
 def select(text: str) -> exp.Select:
@@ -117,7 +118,7 @@ def test_any_window_is_read_and_kept(range_: int, slide: int, offset: int) -> No
     ("written", "window"),
     [
         ("[ROWS 100 SLIDE 10]", (100, 10, [])),
-        ("[slide 10 rows 1]", (1, 10, [])),
+        ("[slide 010 rows 1]", (1, 10, [])),
         ("[ROWS 4611686018427387904 SLIDE 1]", (1 << 62, 1, [])),
         ("[PARTITION BY origin ROWS 100 SLIDE 10]", (100, 10, ["origin"])),
         ("[ROWS 100 PARTITION BY f.origin, `odd name` SLIDE 10]", (100, 10, ["f.origin", "`odd name`"])),
@@ -151,3 +152,8 @@ def test_the_places_of_a_window_of_rows_and_of_its_keys() -> None:
         "f.k",
         "upper(l)",
     ]
+
+
+def test_a_number_too_long_to_be_read_is_too_large() -> None:
+    with pytest.raises(StatementError, match=r"at most 2\^62"):
+        parse(f"SELECT a FROM f [ROWS {'9' * 5_000} SLIDE 1]")

@@ -112,7 +112,8 @@ def _count(cursor: Cursor, clause: str) -> int:
         raise cursor.error(f"{clause} needs a number of rows but {cursor.found()}", such_as)
     cursor.advance()
     number, unit = written, cursor.word()
-    if together := _NUMBER_AND_UNIT.fullmatch(written):  # 5MINUTES is one token
+    together = _NUMBER_AND_UNIT.fullmatch(written)  # 5MINUTES is one token
+    if together is not None and together[2].upper() in UNITS:
         number, unit = together[1], together[2].upper()
     elif unit in UNITS:
         cursor.advance()
@@ -122,9 +123,10 @@ def _count(cursor: Cursor, clause: str) -> int:
         raise cursor.error(problem, hint, first)
     if not number.isdecimal():
         raise cursor.error(f"{clause} needs a whole number of rows", such_as, first)
-    if negative or int(number) == 0:
+    number = number.lstrip("0")
+    if negative or not number:
         raise cursor.error(f"{clause} must be at least 1", such_as, first)
-    if int(number) > MOST:
+    if len(number) > len(str(MOST)) or int(number) > MOST:  # Python reads no number of 5,000 digits
         raise cursor.error(f"{clause} can be at most 2^62", such_as, first)
     return int(number)
 
