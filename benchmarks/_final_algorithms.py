@@ -156,8 +156,10 @@ def latencies(name: str, operation: Operation, n: int, slides: int) -> np.ndarra
                 aggregator.restore(state)
     else:
         modules = {
-            BlockedTwoStacks: blocked_two_stacks, SubtractOnEvict: subtract_on_evict, Recalculate: recalculate,
-        }  # fmt: skip
+            BlockedTwoStacks: blocked_two_stacks,
+            SubtractOnEvict: subtract_on_evict,
+            Recalculate: recalculate,
+        }
         slide = specialise(modules[algorithm]._slide, operation, 1)
         for _ in range(2):
             aggregator = filled(algorithm, operation, [n], values)

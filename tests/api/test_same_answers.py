@@ -307,9 +307,10 @@ def check_without_time_zone(spark, first, count):
         assert_same_answers(engine.results("q"), expected, [])
 
 
-def test_decimals_round_half_up_as_spark_does(spark):
+@pytest.mark.parametrize("of_type", ["DECIMAL(38, 2)", "DECIMAL(7, 2)"])
+def test_decimals_round_half_up_as_spark_does(spark, of_type):
     values = [Decimal("0.01"), Decimal("0.02"), Decimal("-0.05"), None]
-    df = spark.createDataFrame([(i, v) for i, v in enumerate(values)], "s INT, m DECIMAL(38, 2)")
+    df = spark.createDataFrame([(i, v) for i, v in enumerate(values)], f"s INT, m {of_type}")
     df = df.selectExpr("timestamp_seconds(s) AS ts", "m")
     aggs = {"mean": "AVG(m)", "total": "SUM(m)"}
     window = Window(3 * SECOND, SECOND)

@@ -12,8 +12,9 @@ from sqlglot import exp
 from sqlglot.optimizer.optimizer import optimize
 from sqlglot.optimizer.qualify import qualify
 
-from windrow.cql import Query, TimeWindow, format_duration, parse, span, window_of
+from windrow.cql import Query, RowWindow, TimeWindow, format_duration, parse, span, window_of
 from windrow.cql.durations import DAY, HOUR, LONGEST, MILLISECOND, MINUTE, SECOND
+from windrow.errors import StatementError
 
 
 def select(text: str) -> exp.Select:
@@ -27,8 +28,16 @@ def windows(tree: exp.Expr) -> dict[str, tuple[int, int, int] | None]:
     found: dict[str, tuple[int, int, int] | None] = {}
     for table in tree.find_all(exp.Table):
         window = window_of(table)
+        assert not isinstance(window, RowWindow)
         found[table.name] = (window.range, window.slide, window.offset) if window is not None else None
     return found
+
+
+def row_window(tree: exp.Expr) -> tuple[int, int, list[str]]:
+    """The window of rows of a query, and the keys that it counts by."""
+    window = tree.find(RowWindow)
+    assert window is not None
+    return window.rows, window.slide, [key.sql(dialect="spark", comments=False) for key in window.keys]
 
 
 @pytest.mark.parametrize(
@@ -103,3 +112,48 @@ def test_any_window_is_read_and_kept(range_: int, slide: int, offset: int) -> No
     window = tree.find(TimeWindow)
     assert windows(select(f"SELECT a FROM f {window}")) == expected
     assert tree.sql(dialect="spark") == "SELECT a FROM f AS g"
+
+
+@pytest.mark.parametrize(
+    ("written", "window"),
+    [
+        ("[ROWS 100 SLIDE 10]", (100, 10, [])),
+        ("[slide 010 rows 1]", (1, 10, [])),
+        ("[ROWS 4611686018427387904 SLIDE 1]", (1 << 62, 1, [])),
+        ("[PARTITION BY origin ROWS 100 SLIDE 10]", (100, 10, ["origin"])),
+        ("[ROWS 100 PARTITION BY f.origin, `odd name` SLIDE 10]", (100, 10, ["f.origin", "`odd name`"])),
+        (
+            "[partition by lower(a || 'ROWS'), b /* two */\n ROWS 2 SLIDE 3]",
+            (2, 3, ["LOWER(a || 'ROWS')", "b"]),
+        ),
+    ],
+)
+def test_a_window_of_rows_survives_copies_and_rewrites(
+    written: str, window: tuple[int, int, list[str]]
+) -> None:
+    tree = select(f"SELECT a FROM flights {written} AS f WHERE a > 1")
+    assert tree.sql(dialect="spark") == "SELECT a FROM flights AS f WHERE a > 1"
+    for copied in (tree, tree.copy(), pickle.loads(pickle.dumps(tree)), tree.transform(lambda node: node)):
+        assert row_window(copied) == window
+    found = tree.find(RowWindow)
+    assert found is not None
+    assert row_window(select(f"SELECT a FROM flights {found} AS f")) == window
+
+
+def test_the_places_of_a_window_of_rows_and_of_its_keys() -> None:
+    text = "SELECT 1; SELECT a FROM f [PARTITION BY f.k, upper(l) ROWS 5 SLIDE 1] g"
+    query = parse(text)[1]
+    assert isinstance(query, Query)
+    window = query.select.find(RowWindow)
+    assert window is not None
+    places = [span(window), *map(span, window.keys)]
+    assert [text[start:end] for start, end in places] == [
+        "[PARTITION BY f.k, upper(l) ROWS 5 SLIDE 1]",
+        "f.k",
+        "upper(l)",
+    ]
+
+
+def test_a_number_too_long_to_be_read_is_too_large() -> None:
+    with pytest.raises(StatementError, match=r"at most 2\^62"):
+        parse(f"SELECT a FROM f [ROWS {'9' * 5_000} SLIDE 1]")

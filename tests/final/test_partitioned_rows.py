@@ -51,9 +51,10 @@ def test_equals_recomputation(algorithm, operation, rows, slide, keys, pieces, s
     state = PartitionedRows(rows, slide, [(operation, 2)], {operation: algorithm})
     places, answers = [], []
     for piece in np.array_split(np.arange(len(keys)), pieces):
-        numbers = np.array(keys, np.int32)[piece]
-        found, records = state.append(numbers, {operation: values[piece]}, 4)
+        own = np.array(keys, np.int32)[piece]
+        found, numbers, records = state.append(own, {operation: values[piece]}, 4)
         places += [int(piece[i]) for i in found]
+        assert [keys[: piece[i] + 1].count(keys[piece[i]]) for i in found] == numbers.tolist()
         answers += [tuple(record) for record in records[operation]]
         snapshot = state.snapshot()
         state = PartitionedRows(rows, slide, [(operation, 2)], {operation: algorithm})

@@ -56,8 +56,17 @@ REFUSED = [
      "airlines", "alias"),
     ("SELECT /*+ FINAL(subtract_on_evict) */ MAX(dep_delay) FROM flights W",
      "subtract_on_evict cannot compute MAX(flights.dep_delay): it needs an inverse", "subtract_on_evict", ""),
-    ("SELECT /*+ FINAL(two_stacks) */ MAX(dep_delay) FROM flights W", "did you mean blocked_two_stacks?",
-     "two_stacks", ""),
+    ("SELECT /*+ FINAL(slick_deck) */ MAX(dep_delay) FROM flights W", "did you mean slick_deque_inv?",
+     "slick_deck", ""),
+    ("SELECT /*+ FINAL(slick_deque_inv) */ MAX(dep_delay) FROM flights W",
+     "slick_deque_inv cannot compute MAX(flights.dep_delay): it needs an inverse", "slick_deque_inv", ""),
+    ("SELECT /*+ FINAL(slick_deque_non_inv) */ SUM(dep_delay) FROM flights W",
+     "slick_deque_non_inv cannot compute SUM(flights.dep_delay): it needs an operation that returns one",
+     "slick_deque_non_inv", ""),
+    ("SELECT /*+ FINAL(blocked_two_stacks) */ origin, SUM(dep_delay) "
+     "FROM flights [PARTITION BY origin ROWS 9 SLIDE 1] GROUP BY origin",
+     "blocked_two_stacks cannot compute SUM(flights.dep_delay): it moves the windows of all keys together",
+     "blocked_two_stacks", ""),
     ("SELECT /*+ BROADCAST(x) */ COUNT(*) FROM flights W", "unknown hint BROADCAST", "BROADCAST(x)", "FINAL"),
     ("SELECT COUNT(*) FROM flights W WHERE origin", "is not a boolean", "origin", ""),
     ("SELECT COUNT(*) FROM flights W HAVING MAX(origin)", "is not a boolean", "MAX(origin)", ""),
@@ -78,6 +87,25 @@ REFUSED = [
     ("SELECT dep_delay + COUNT(*) FROM flights W", "'dep_delay' is neither grouped nor aggregated", "dep_delay", ""),
     ("SELECT COUNT(*) AS n, ROUND(MAX(ts), 2) AS r FROM flights W", "requires the \"NUMERIC\"",
      "ROUND(MAX(ts), 2) AS r", ""),
+    ("SELECT COUNT(*) FROM flights [ROWS 5 SLIDE 1] JOIN airlines ON true",
+     "joins behind a window of ROWS are not supported yet", "airlines", "RANGE"),
+    ("SELECT COUNT(*) FROM flights [PARTITION BY origin ROWS 5 SLIDE 1]", "GROUP BY must name the same",
+     "[PARTITION BY origin ROWS 5 SLIDE 1]", "write GROUP BY origin"),
+    ("SELECT COUNT(*) FROM flights [PARTITION BY origin ROWS 5 SLIDE 1] GROUP BY carrier, origin",
+     "GROUP BY must name the same", "carrier, origin", "write GROUP BY origin"),
+    ("SELECT COUNT(*) FROM flights [PARTITION BY origi ROWS 5 SLIDE 1] GROUP BY origin",
+     "unknown column 'origi'", "origi", "did you mean origin?"),
+    ("SELECT COUNT(*) FROM flights [PARTITION BY MAX(origin) ROWS 5 SLIDE 1] GROUP BY origin",
+     "an aggregate cannot stand in PARTITION BY", "MAX(origin)", ""),
+    ("SELECT COUNT(*) FROM flights [PARTITION BY uper(origin) ROWS 5 SLIDE 1] GROUP BY origin",
+     "unknown function 'uper'", "uper", "did you mean upper?"),
+    ("SELECT COUNT(*) FROM flights [PARTITION BY rand() ROWS 5 SLIDE 1] GROUP BY origin",
+     "rand() changes by itself", "rand()", ""),
+    ("SELECT COUNT(*) AS window_row FROM flights [ROWS 5 SLIDE 1]", "two result columns are called 'window_row'",
+     "COUNT(*) AS window_row", "alias"),
+    ("SELECT COUNT(*), window_row FROM flights W", "unknown column 'window_row'", "window_row", ""),
+    ("SELECT COUNT(*) FROM airlines [ROWS 5 SLIDE 1]", "'airlines' is a table, and a table has no window",
+     "[ROWS 5 SLIDE 1]", ""),
 ]  # fmt: skip
 
 
@@ -120,6 +148,9 @@ def test_refusals_say_what_where_and_what_to_do(engine, statement, problem, unde
         f"SELECT SUM(`odd name`) AS `odd sum` FROM flights {W}",
         f"SELECT MAX(aggregate(transform(array(1, 2), x -> x + 1), 0, (a, b) -> a + b)) AS m FROM flights {W}",
         f"SELECT SUM(TRY_CAST(origin AS INT)) AS t, SUM(CAST(dep_delay AS INT)) AS c FROM flights {W}",
+        "SELECT window_row AS r, MAX(origin) AS m FROM flights [ROWS 5 SLIDE 3] HAVING window_row > 10",
+        "SELECT carrier, Origin, COUNT(*) FROM flights [PARTITION BY origin, f.carrier ROWS 5 SLIDE 3] f GROUP BY 1, 2",
+        "SELECT upper(origin) AS o FROM flights [PARTITION BY UPPER(origin) ROWS 5 SLIDE 3] GROUP BY o",
     ],
 )
 def test_spark_sql_that_is_accepted(engine, statement):
@@ -148,3 +179,37 @@ def test_queries_with_other_aliases_share_a_pass(engine):
     engine.drop("b")
     assert "pass 1 of 1 over flights (in the JVM), shared by 2 queries" in plan
     assert plan.count("lift sum(CAST(dep_delay AS DOUBLE)), count(dep_delay) by origin") == 1
+
+
+def test_the_plan_of_windows_of_rows(engine):
+    engine.query("rows", "SELECT MAX(dep_delay) AS m FROM flights [ROWS 100 SLIDE 10] WHERE origin = 'JFK'")
+    engine.query(
+        "keys", "SELECT origin, COUNT(*) AS n FROM flights [PARTITION BY origin ROWS 9 SLIDE 2] GROUP BY 1"
+    )
+    plan = engine.explain()
+    engine.drop("rows")
+    engine.drop("keys")
+    assert (
+        plan
+        == """\
+pass 1 of 2 over flights (in the JVM)
+  sort rows by event time, then by origin, dep_delay
+  collect dep_delay of each row
+  query rows
+    └ aggregate MAX(dep_delay) over [ROWS 100 SLIDE 10]
+      └ select origin = 'JFK'
+        └ number rows in stream order
+          └ scan flights: ts, origin, dep_delay
+    slices: panes, 10 a window, cut every 10 rows
+    final: subtract_on_evict for add_integers (exactly invertible: 2 operations a slide)
+    final: blocked_two_stacks for greatest (cannot be inverted: 3 operations a slide)
+pass 2 of 2 over flights (in the JVM)
+  sort rows by event time, then by origin
+  collect origin of each row
+  query keys
+    └ aggregate COUNT(*) by origin over [PARTITION BY origin ROWS 9 SLIDE 2]
+      └ number rows by origin in stream order
+        └ scan flights: ts, origin
+    slices: none, the last rows of each key as they are
+    final: subtract_on_evict for add_integers (exactly invertible: 2 operations a slide)"""
+    )

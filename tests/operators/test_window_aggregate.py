@@ -33,7 +33,7 @@ def aggregation(window):
         ("k",),
         (pa.string(),),
         AGGREGATES,
-        {op: choose(op) for op in operations},
+        {op: choose(op, 8).algorithm for op in operations},
         pa.timestamp("us", "UTC"),
     )
 
@@ -166,7 +166,7 @@ def test_keys_and_strings_that_are_gone_are_forgotten():
         assert len(answers) == 1_000
         assert answers[batch * 10 + 10, f"{batch}-7"] == (1.0, 1.0, f"s{batch}-7", f"s{batch}-7", 1)
     assert len(state._keys) < 20_000
-    assert all(len(d.values) < 20_000 for d in state._dictionaries.values())
+    assert all(len(d.values) < 20_000 for d in state._layout.dictionaries.values())
 
 
 def test_an_aggregation_travels_to_a_worker():

@@ -12,7 +12,7 @@ from windrow.errors import SourceError
 from windrow.logical import Stream, quoted
 from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.optimizer import Bounds
-from windrow.optimizer.passes import FILE, POSITION, RAW
+from windrow.optimizer.bounds import FILE, POSITION, RAW
 from windrow.runtime.analysis import arrow_schema, reason
 from windrow.runtime.refused import dead_rows, late_rows
 from windrow.runtime.sources import FileSource

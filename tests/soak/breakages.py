@@ -93,8 +93,8 @@ BREAKAGES = (
     Breakage(
         "open slices are not read back",
         "stage:RunningQuery.load",
-        "state.restore(*log.read(self.stored.id), evaluated)",
-        "state.restore(log.read(self.stored.id)[0], None, evaluated)",
+        "state.restore(*log.read(self.stored.id), evaluated, self.stored.complete_after)",
+        "state.restore(log.read(self.stored.id)[0], None, evaluated, self.stored.complete_after)",
         ("epoch committed",),
     ),
     Breakage(

@@ -7,6 +7,9 @@ An aggregate's life, with the shape of the data after each step:
 3. *combine* (and *inverse*), compiled: the record columns merge by their `Operation`; one record a window.
 4. *lower*: `Aggregate.lower` turns the records of the windows into the SQL answer.
 
+Windows of rows have to know the order of rows before anything is grouped: there Spark collects
+`Partial.value` of each row, and *lift* is `Partial.lift`, in Python; what follows is the same.
+
 Two aggregates that name the same partial share it: AVG(x) costs nothing beside SUM(x) and COUNT(x).
 """
 
@@ -40,6 +43,10 @@ class RecordColumn:
     descending: bool = False
 
 
+EVERY_ROW = "true"
+"""The value of a partial to which every row gives the same."""
+
+
 @dataclass(frozen=True)
 class Partial(ABC):
     """A mergeable piece of one or more aggregates. Partials are equal when they can be shared."""
@@ -51,6 +58,18 @@ class Partial(ABC):
     @abstractmethod
     def expressions(self) -> tuple[str, ...]:
         """Spark SQL aggregates that lift rows in the JVM."""
+
+    @property
+    def value(self) -> str:
+        """Spark SQL for what a single row has to give."""
+        return self.argument
+
+    @abstractmethod
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        """What `expressions` would give for groups of one row each, from the rows' `value`s.
+
+        A row that has nothing to give is NULL, and lifts to what no rows at all would.
+        """
 
     @property
     @abstractmethod

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.aggregates.base import Aggregate, Partial, RecordColumn
+from windrow.aggregates.base import EVERY_ROW, Aggregate, Partial, RecordColumn
 from windrow.aggregates.operations import ADD_INTEGERS
 
 if TYPE_CHECKING:
@@ -20,6 +20,13 @@ class CountPartial(Partial):
     @property
     def expressions(self) -> tuple[str, ...]:
         return (f"count({self.argument})",)
+
+    @property
+    def value(self) -> str:
+        return EVERY_ROW if self.argument == "*" else f"{self.argument} IS NOT NULL"
+
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [pc.fill_null(values, False).cast(pa.int64())]
 
     @property
     def columns(self) -> tuple[RecordColumn, ...]:

@@ -54,6 +54,9 @@ class ExtremePartial(Partial):
     def expressions(self) -> tuple[str, ...]:
         return (f"{'min' if self.least else 'max'}({self.argument})",)
 
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [values]
+
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
         ranked = self.of_type if is_ranked(self.of_type) else None

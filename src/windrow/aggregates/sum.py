@@ -9,6 +9,7 @@ is right, whatever order its rows came in, and one whose sum does not fit is an 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -46,6 +47,9 @@ class IntegerSumPartial(Partial):
     def expressions(self) -> tuple[str, ...]:
         return (f"sum({self.argument})",)
 
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [values.cast(pa.int64())]
+
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
         return (RecordColumn(ADD_INTEGERS),) * 3
@@ -63,12 +67,15 @@ class DecimalSumPartial(Partial):
     def expressions(self) -> tuple[str, ...]:
         return (f"sum({self.argument})",)
 
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [values]
+
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
         return (RecordColumn(ADD_INTEGERS),) * 5
 
     def encode(self, lifted: Sequence[pa.Array]) -> list[Any]:
-        filled = pa.concat_arrays([pc.fill_null(lifted[0], pa.scalar(0).cast(lifted[0].type))])
+        filled = pa.concat_arrays([pc.fill_null(lifted[0], pa.scalar(Decimal(0), lifted[0].type))])
         data = np.frombuffer(filled.buffers()[1], np.uint32)
         limbs = data[filled.offset * 4 : (filled.offset + len(filled)) * 4].reshape(-1, 4)
         high = limbs[:, 3].astype(np.int32).astype(np.int64)  # the sign lives in the highest limb
@@ -82,6 +89,9 @@ class FloatSumPartial(Partial):
     @property
     def expressions(self) -> tuple[str, ...]:
         return (f"sum({self.argument})",)
+
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        return [values]
 
     @property
     def columns(self) -> tuple[RecordColumn, ...]:

@@ -27,6 +27,10 @@ class MomentsPartial(Partial):
         x = self.argument
         return (f"count({x})", f"avg({x})", f"var_pop({x})")
 
+    def lift(self, values: pa.Array) -> list[pa.Array]:
+        # Not plainly zero: as Spark has it, the spread of an infinity is no number.
+        return [pc.is_valid(values).cast(pa.int64()), values, pc.multiply(values, 0.0)]
+
     @property
     def columns(self) -> tuple[RecordColumn, ...]:
         return (RecordColumn(MOMENTS),) * 3

@@ -22,6 +22,7 @@ from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
 from windrow.cql import Query, parse, parse_duration
 from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
+from windrow.final import Costs
 from windrow.logical import bind, quoted
 from windrow.optimizer import explain
 from windrow.runtime.analysis import SparkAnalyst
@@ -234,8 +235,12 @@ class Engine:
 
     # what it says
 
-    def explain(self, *, sql: bool = False) -> str:
-        """The plan of all queries: passes, slices, algorithms; `sql` adds the statements that Spark runs."""
+    def explain(self, *, sql: bool = False, costs: str | os.PathLike[str] | None = None) -> str:
+        """The plan of all queries: passes, slices, algorithms; `sql` adds the statements that Spark runs.
+
+        Algorithms are chosen by what they cost: as `windrow calibrate` measured it for this home, or as
+        shipped, or as a file says that it wrote.
+        """
         self._resume()
         held = {
             name: f"{query.stored.quarantined} (epoch {query.stored.quarantined_epoch})"
@@ -243,10 +248,12 @@ class Engine:
             if query.stored.quarantined is not None
         }
         plans = {name: query.plan for name, query in self._queries.items() if name not in held}
-        return explain(plans, held, sql=sql)
+        table = self._home.costs() if costs is None else Costs.read(costs)
+        return explain(plans, held, sql=sql, costs=table)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
-        """The committed answers of a query: window_start, window_end, then its columns.
+        """The committed answers of a query: window_start, window_end (and window_row, where rows are
+        counted), then its columns.
 
         Also of a query that an earlier engine left in this home. `last` ("1 hour") gives only the windows
         that end in that much time before the latest, without looking at older files; `epochs` adds the

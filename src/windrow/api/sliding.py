@@ -243,7 +243,7 @@ class _FinalStep:
         for window in self.spec.windows:
             together.setdefault((window.slide, window.offset), []).append(window)
         for windows in together.values():
-            state = WindowAggregate(plan_window_aggregation(plan, windows=windows))
+            state = WindowAggregate(plan_window_aggregation(plan, windows))
             state.push(partials)
             for window, answers in state.advance_each(END_OF_TIME):
                 columns = {name: answers[name] for name in TIMES}

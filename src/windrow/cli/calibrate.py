@@ -32,4 +32,4 @@ def calibrate(home: str, quick: bool) -> None:
     else:
         path = calibrate_home(home, lambda name: click.echo(f"measuring {name}", err=True), quick=quick)
     click.echo(f"measured in {time.monotonic() - began:.0f} s: {path}")
-    click.echo(f"`windrow explain FILE --home {home}` shows what the planner makes of it.")
+    click.echo(f"`windrow explain FILE --costs {path}` shows what the planner makes of it.")

@@ -13,7 +13,12 @@ from windrow.cli.statements import read_statements, statements_file
 @click.command(short_help="Show how the queries of a file would be computed.")
 @statements_file
 @click.option("--sql", is_flag=True, help="Also show the statements that Spark runs, a pass each.")
-def explain(file: IO[bytes], sql: bool) -> None:
+@click.option(
+    "--costs",
+    type=click.Path(exists=True, dir_okay=False),
+    help="Choose algorithms by this table: HOME/costs.json, as windrow calibrate writes it.",
+)
+def explain(file: IO[bytes], sql: bool, costs: str | None) -> None:
     """Show how the queries of FILE would be computed, and run nothing.
 
     \b
@@ -30,4 +35,4 @@ def explain(file: IO[bytes], sql: bool) -> None:
     text = read_statements(file)
     with engine() as eng:
         eng.execute(text)
-        click.echo(eng.explain(sql=sql))
+        click.echo(eng.explain(sql=sql, costs=costs))

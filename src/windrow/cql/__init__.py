@@ -6,6 +6,7 @@ streams and tables come from. Nothing here knows what exists: names are looked u
 
 from windrow.cql.durations import format_duration, parse_duration
 from windrow.cql.parser import parse
+from windrow.cql.row_windows import RowWindow
 from windrow.cql.spans import name_span, span
 from windrow.cql.statements import CreateStream, CreateTable, Query, Span, Statement
 from windrow.cql.windows import TimeWindow, window_of
@@ -14,6 +15,7 @@ __all__ = [
     "CreateStream",
     "CreateTable",
     "Query",
+    "RowWindow",
     "Span",
     "Statement",
     "TimeWindow",

@@ -23,6 +23,8 @@ from windrow.cql.windows import EXAMPLE, read_window
 from windrow.errors import StatementError, suggestion
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from sqlglot.expressions.core import Expr
 
 _WORDS = ("SELECT", "DISTINCT", "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "JOIN", "BETWEEN", "UNION")
@@ -46,23 +48,33 @@ class CqlParser(SparkParser):
 
     def read(self, tokens: list[Token], text: str) -> Expr:
         """The tree of one statement, or a StatementError."""
+        tree = self._in_our_words(lambda: self.parse(tokens, text)[0], text, "statement")
+        if tree is None:
+            raise StatementError("the statement cannot be understood", text, *span_of(*tokens))
+        return tree
+
+    def read_list(self, tokens: list[Token], text: str) -> list[Expr]:
+        """The expressions of a list with commas between them, or a StatementError."""
+
+        def read(parser: Any) -> exp.Tuple:
+            return exp.Tuple(expressions=parser._parse_csv(parser._parse_disjunction))
+
+        found = self._in_our_words(lambda: self._parse(read, tokens, text)[0], text, "list")
+        return list(found.expressions)
+
+    def _in_our_words(self, parse: Callable[[], Any], text: str, what: str) -> Any:
         try:
-            tree = self.parse(tokens, text)[0]
+            return parse()
         except (StatementError, RecursionError):
             raise
         except Misread as error:
-            problem, hint = _in_plain_words(error)
+            problem, hint = _in_plain_words(error, what)
             raise StatementError(problem, text, error.start, error.end, hint or self._hint()) from error
         except Exception as error:
             # sqlglot is made for SQL that is right: on some of what is wrong it trips over its own
             # tree (AttributeError, IndexError, …). To the user that is a syntax error like any other.
             start, end = self._place(self._curr)
-            raise StatementError(
-                "the statement cannot be understood around here", text, start, end
-            ) from error
-        if tree is None:
-            raise StatementError("the statement cannot be understood", text, *span_of(*tokens))
-        return tree
+            raise StatementError(f"the {what} cannot be understood around here", text, start, end) from error
 
     def raise_error(self, message: str, token: Token = SENTINEL_NONE) -> None:
         if token is self._prev and message.startswith("Expected"):
@@ -101,7 +113,7 @@ class CqlParser(SparkParser):
             return None
         table = super()._parse_table_parts(schema, is_db_reference, wildcard)
         if not schema and isinstance(table, exp.Table) and self._curr.token_type == TokenType.L_BRACKET:
-            window, count = read_window(self.sql, self._tokens[self._index :])
+            window, count = read_window(self.sql, self._tokens[self._index :], self._read_apart)
             self._advance(count)
             table.set("window", window)
             self._refuse_window()
@@ -112,6 +124,10 @@ class CqlParser(SparkParser):
         if table is not None:
             self._refuse_window()
         return table
+
+    def _read_apart(self, tokens: list[Token]) -> list[Expr]:
+        """A list inside a window, by a parser of its own: this one is in the middle of the statement."""
+        return CqlParser(dialect=Cql).read_list(tokens, self.sql)
 
     def _refuse_window(self) -> None:
         if self._curr.token_type == TokenType.L_BRACKET:
@@ -176,7 +192,7 @@ class Cql(Spark):
     Parser = CqlParser
 
 
-def _in_plain_words(error: Misread) -> tuple[str, str]:
+def _in_plain_words(error: Misread, what_ends: str) -> tuple[str, str]:
     """sqlglot's message as a sentence about the user's text, and a hint."""
     message = error.message.rstrip(".")
     there = found(error.found)
@@ -190,7 +206,7 @@ def _in_plain_words(error: Misread) -> tuple[str, str]:
     if twice := re.match(r"Found multiple '(.*)' clauses", message):
         return f"{twice[1]} is given twice", "keep one of the two"
     if not error.found and message.startswith(("Required keyword", "Invalid expression")):
-        return "something is missing at the end of the statement", ""
+        return f"something is missing at the end of the {what_ends}", ""
     if message.startswith("Required keyword"):
         return f"something is missing before '{error.found}'", ""
     if message.startswith("Invalid expression"):

@@ -1,4 +1,5 @@
-"""The window behind a stream's name: `flights [RANGE 6 HOURS SLIDE 5 MINUTES OFFSET 1 MINUTE]`.
+"""The window behind a stream's name: `flights [RANGE 6 HOURS SLIDE 5 MINUTES OFFSET 1 MINUTE]`, or one
+of rows: `flights [PARTITION BY origin ROWS 100 SLIDE 10]`.
 
 A window is a node of the syntax tree, under the key "window" of its table. It survives copying,
 transforming and sqlglot's optimizer; Spark's generator does not know the key and writes the table
@@ -7,20 +8,22 @@ without it, which is the plain Spark SQL that the JVM stage runs.
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from sqlglot import Token, TokenType, exp
 
 from windrow.cql.cursor import Cursor
 from windrow.cql.durations import format_duration
+from windrow.cql.row_windows import KEYS, ROWS, RowWindow, is_of_rows, read_row_window
 from windrow.cql.tokens import span_of
 from windrow.errors import StatementError, suggestion
+
+if TYPE_CHECKING:
+    from windrow.cql.row_windows import ReadList
 
 CLAUSES = ("RANGE", "SLIDE", "OFFSET")
 # Parts of the language that are designed and not built; "syntax error" would be a lie about them.
 PLANNED = {
-    "ROWS": "a window of rows (ROWS)",
-    "PARTITION BY": "a window per key (PARTITION BY)",
     "UNBOUNDED": "an unbounded window",
     "NOW": "a window of one instant (NOW)",
     "INTERNAL": "an INTERNAL window",
@@ -53,18 +56,32 @@ class TimeWindow(exp.Expression):
         return f"[{' '.join(f'{word} {format_duration(size).upper()}' for word, size in clauses.items())}]"
 
 
-def window_of(table: exp.Table) -> TimeWindow | None:
+def window_of(table: exp.Table) -> TimeWindow | RowWindow | None:
     """The window of a table in a query; None if it has none."""
     window = table.args.get("window")
-    return window if isinstance(window, TimeWindow) else None
+    return window if isinstance(window, TimeWindow | RowWindow) else None
 
 
-def read_window(text: str, tokens: list[Token]) -> tuple[TimeWindow, int]:
-    """Read the window at the start of `tokens`, which begin with `[`: the node and its token count."""
+def read_window(text: str, tokens: list[Token], read_list: ReadList) -> tuple[TimeWindow | RowWindow, int]:
+    """Read the window at the start of `tokens`, which begin with `[`: the node and its token count.
+
+    `read_list` reads expressions with commas between them.
+    """
     opening, count = tokens[0], _closing(text, tokens)
-    closing = tokens[count - 1]
-    start, end = opening.start, closing.end + 1
+    start, end = opening.start, tokens[count - 1].end + 1
     cursor = Cursor(text, tokens[1 : count - 1])
+    window = (
+        read_row_window(cursor, (start, end), read_list)
+        if is_of_rows(cursor)
+        else _read_time_window(cursor, (start, end))
+    )
+    # sqlglot's own convention: the end is the last character, not the one behind it.
+    window.meta.update(line=opening.line, col=opening.col, start=start, end=end - 1)
+    return window, count
+
+
+def _read_time_window(cursor: Cursor, span: tuple[int, int]) -> TimeWindow:
+    text = cursor.text
     sizes: dict[str, int] = {}
     while cursor.current is not None:
         clause = cursor.word()
@@ -79,14 +96,11 @@ def read_window(text: str, tokens: list[Token]) -> tuple[TimeWindow, int]:
         sizes[clause.lower()] = cursor.duration(clause, _STOPS, EXAMPLE, zero=clause == "OFFSET")
     if "range" not in sizes:
         problem = "SLIDE and OFFSET need a RANGE" if sizes else "this window is empty"
-        raise StatementError(problem, text, start, end, f"write it as {EXAMPLE}")
+        raise StatementError(problem, text, *span, f"write it as {EXAMPLE}")
     if "slide" not in sizes:
         problem = "a window without SLIDE (a continuous query) is not supported yet"
-        raise StatementError(problem, text, start, end, f"add a SLIDE, as in {EXAMPLE}")
-    window = TimeWindow(range=sizes["range"], slide=sizes["slide"], offset=sizes.get("offset", 0))
-    # sqlglot's own convention: the end is the last character, not the one behind it.
-    window.meta.update(line=opening.line, col=opening.col, start=start, end=end - 1)
-    return window, count
+        raise StatementError(problem, text, *span, f"add a SLIDE, as in {EXAMPLE}")
+    return TimeWindow(range=sizes["range"], slide=sizes["slide"], offset=sizes.get("offset", 0))
 
 
 def _closing(text: str, tokens: list[Token]) -> int:
@@ -107,5 +121,5 @@ def _refuse_unknown(cursor: Cursor, clause: str) -> None:
     if clause == ",":
         raise cursor.error("the parts of a window are not separated by commas", f"as in {EXAMPLE}")
     if clause not in CLAUSES:
-        hint = suggestion(clause, CLAUSES) or f"a window is written as {EXAMPLE}"
+        hint = suggestion(clause, [*CLAUSES, ROWS, KEYS]) or f"a window is written as {EXAMPLE}"
         raise cursor.expected("RANGE, SLIDE or OFFSET", hint)

@@ -33,6 +33,8 @@ class FinalAggregator(ABC):
     name: ClassVar[str]
     many_ranges: ClassVar[bool]
     """Whether one structure can answer several ranges."""
+    own_windows: ClassVar[bool] = False
+    """Whether every key can have a window that moves by itself."""
     repeatable: ClassVar[bool]
     """Whether a restart gives the same bits also where the operation rounds."""
 
@@ -119,8 +121,24 @@ def needs_selection(algebra: Algebra) -> str | None:
     return "it needs an operation that returns one of its arguments, as MAX does"
 
 
+def refusal(
+    algorithm: type[FinalAggregator], algebra: Algebra, ranges: int = 1, *, partitioned: bool = False
+) -> str | None:
+    """Why an algorithm may not be used: for an operation, so many ranges, or each key's own rows."""
+    if ranges > 1 and not algorithm.many_ranges:
+        return f"it answers one range, and these are {ranges}"
+    if partitioned and not algorithm.own_windows:
+        return "it moves the windows of all keys together, and with PARTITION BY each key moves alone"
+    return algorithm.refusal(algebra)
+
+
 def refuse_mismatch(
-    algorithm: type[FinalAggregator], operation: Operation, aggregate: str, ranges: int = 1
+    algorithm: type[FinalAggregator],
+    operation: Operation,
+    aggregate: str,
+    ranges: int = 1,
+    *,
+    partitioned: bool = False,
 ) -> None:
     """Raise a PlanError that names both if the algorithm may not serve the aggregate.
 
@@ -130,8 +148,6 @@ def refuse_mismatch(
     Traceback (most recent call last):
     windrow.errors.PlanError: daba cannot compute MAX(x): it answers one range, and these are 3
     """
-    reason = algorithm.refusal(operation.algebra)
-    if not reason and ranges > 1 and not algorithm.many_ranges:
-        reason = f"it answers one range, and these are {ranges}"
+    reason = refusal(algorithm, operation.algebra, ranges, partitioned=partitioned)
     if reason:
         raise PlanError(f"{algorithm.name} cannot compute {aggregate}: {reason}")

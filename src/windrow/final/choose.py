@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.errors import PlanError, suggestion
+from windrow.final.base import refusal
 from windrow.final.base_intervals import BaseIntervals
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
 from windrow.final.costs import Costs, shipped_costs
@@ -19,8 +20,6 @@ from windrow.final.subtract_on_evict import SubtractOnEvict
 from windrow.final.two_stacks import TwoStacks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from windrow.aggregates import Operation
     from windrow.final.base import FinalAggregator
 
@@ -60,37 +59,34 @@ def choose(
     slices: int,
     ranges: int = 1,
     costs: Costs | None = None,
-    among: Iterable[type[FinalAggregator]] = FINAL_AGGREGATORS.values(),
+    *,
+    partitioned: bool = False,
     hint: str | None = None,
 ) -> Choice:
     """The cheapest algorithm whose needs the operation meets, for windows of so many slices.
 
-    Where the operation rounds, only algorithms count that give the same bits after a restart; they also
-    never subtract. A hint overrides the choice wherever the algorithm that it names is of use.
+    Where the operation rounds, nothing is ever subtracted, and only algorithms count that give the same
+    bits after a restart; `partitioned` windows are kept at rest as they are, so that any does. A hint
+    overrides the choice wherever the algorithm that it names is of use.
 
     >>> from windrow.aggregates.operations import ADD_INTEGERS, MOMENTS
     >>> str(choose(ADD_INTEGERS, slices=3600)), str(choose(MOMENTS, slices=3600))
     ('subtract_on_evict', 'blocked_two_stacks')
     """
     costs = costs or shipped_costs()
-    among = tuple(among)
+    exactly = replace(operation.algebra, nearly_invertible=False)
     admissible = [
         algorithm
-        for algorithm in among
-        if _may(algorithm, operation, ranges) and (algorithm.repeatable or not operation.algebra.rounds)
+        for algorithm in FINAL_AGGREGATORS.values()
+        if refusal(algorithm, exactly, ranges, partitioned=partitioned) is None
+        and (algorithm.repeatable or partitioned or not operation.algebra.rounds)
     ]
-    by_cost = sorted((costs.slide(a, operation, slices, ranges), i) for i, a in enumerate(admissible))
-    ranked = [(admissible[i], nanoseconds) for nanoseconds, i in by_cost]
-    algorithm = None if hint is None else named(hint)
-    if algorithm is not None and _may(algorithm, operation, ranges):
-        ranked = [pair for pair in ranked if pair[0] is not algorithm]
-        ranked.insert(0, (algorithm, costs.slide(algorithm, operation, slices, ranges)))
-    (best, nanoseconds), *others = ranked
-    return Choice(best, nanoseconds, *(others[0] if others else ()))
-
-
-def _may(algorithm: type[FinalAggregator], operation: Operation, ranges: int) -> bool:
-    return algorithm.refusal(operation.algebra) is None and (ranges == 1 or algorithm.many_ranges)
+    if hint is not None and refusal(named(hint), operation.algebra, ranges, partitioned=partitioned) is None:
+        admissible = [named(hint), *(a for a in admissible if a is not named(hint))]
+    expected = [costs.slide(algorithm, operation, slices, ranges) for algorithm in admissible]
+    ranked = sorted(range(len(admissible)), key=lambda i: (admissible[i].name != hint, expected[i]))
+    best, others = ranked[0], [(admissible[i], expected[i]) for i in ranked[1:2]]
+    return Choice(admissible[best], expected[best], *(others[0] if others else ()))
 
 
 def named(name: str) -> type[FinalAggregator]:

@@ -15,13 +15,14 @@ from functools import cache
 from importlib.resources import files
 from itertools import pairwise
 from math import log2
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import WindrowError
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from windrow.aggregates import Operation
     from windrow.final.base import FinalAggregator
@@ -55,10 +56,10 @@ class Costs:
         return one + (ranges - 1) * _interpolated(more, slices) if more else float("inf")
 
     @classmethod
-    def read(cls, path: Path) -> Costs:
+    def read(cls, path: str | os.PathLike[str]) -> Costs:
         """The table in a file."""
         try:
-            return cls._of(json.loads(path.read_text(encoding="utf-8")), str(path))
+            return cls._of(json.loads(Path(path).read_text(encoding="utf-8")), str(path))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise WindrowError(
                 f"{path} is not a table of costs ({error}); remove it, or measure with windrow calibrate"

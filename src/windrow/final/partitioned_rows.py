@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windrow.errors import PlanError
+from windrow.final.choose import named
 from windrow.final.rings import BEGIN, END, FIRST, MASK, RingAggregator, copy_record
 from windrow.slicing import Window, cutty, cutty_per_window
 
@@ -52,9 +54,7 @@ class PartitionedRows:
         """How many rows each key has had."""
         self._aggregators: dict[Operation, RingAggregator] = {}
         for operation, columns in operations:
-            aggregator = algorithms[operation](operation, columns)
-            assert isinstance(aggregator, RingAggregator), "a key has its own window only in a ring"
-            self._aggregators[operation] = aggregator
+            self._aggregators[operation] = _in_rings(algorithms[operation], operation, columns)
         self._open = {operation: operation.empty(0, columns) for operation, columns in operations}
 
     @property
@@ -70,8 +70,9 @@ class PartitionedRows:
         held = sum(aggregator.bytes for aggregator in self._aggregators.values())
         return held + sum(records.nbytes for records in self._open.values()) + self.rows.nbytes
 
-    def append(self, keys: Array, records: Records, key_count: int) -> tuple[Array, Records]:
-        """Take in rows in stream order: the places at which a window was answered, and the answers."""
+    def append(self, keys: Array, records: Records, key_count: int) -> tuple[Array, Array, Records]:
+        """Take in rows in stream order: the places at which a window was answered, the numbers that these
+        rows have among those of their key, from one on, and the answers."""
         self._grow(key_count)
         order = np.argsort(keys, kind="stable")
         numbers = np.empty(len(keys), np.int64)
@@ -94,24 +95,27 @@ class PartitionedRows:
                         rings.grow_full()
             answers[operation] = out
         self.rows += counts
-        return places, answers
+        return places, numbers[places] + 1, answers
 
     def snapshot(self) -> dict[str, Array]:
         """Everything that it takes to go on, to the same bits."""
         kept = {"rows": self.rows.copy()}
         for operation, aggregator in self._aggregators.items():
             kept[f"{operation.name} open"] = self._open[operation].copy()
+            kept[f"{operation.name} algorithm"] = np.array(aggregator.name)
             kept |= {f"{operation.name} {name}": a for name, a in aggregator.snapshot().items()}
         return kept
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
-        """Go on from a snapshot."""
+        """Go on from a snapshot, with the algorithms that it was made with."""
         self.rows = snapshot["rows"].copy()
         for operation, aggregator in self._aggregators.items():
             prefix = f"{operation.name} "
             own = {name[len(prefix) :]: a for name, a in snapshot.items() if name.startswith(prefix)}
             self._open[operation] = own.pop("open").copy()
-            aggregator.restore(own)
+            algorithm = named(str(own.pop("algorithm")))
+            self._aggregators[operation] = _in_rings(algorithm, operation, aggregator.columns)
+            self._aggregators[operation].restore(own)
 
     def rewrite(self, operation: Operation, column: int, rewrite: Callable[[Array], Array]) -> None:
         """Apply a function to one column of every record held."""
@@ -128,6 +132,12 @@ class PartitionedRows:
             more = operation.empty(room - known, aggregator.columns)
             self._open[operation] = np.concatenate([self._open[operation], more])
             aggregator.grow(room)
+
+
+def _in_rings(algorithm: type[FinalAggregator], operation: Operation, columns: int) -> RingAggregator:
+    if not issubclass(algorithm, RingAggregator):
+        raise PlanError(f"{algorithm.name} has no structure for each key")
+    return algorithm(operation, columns)
 
 
 def _push(

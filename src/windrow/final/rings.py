@@ -57,6 +57,7 @@ class Slots:
 class RingAggregator(FinalAggregator):
     """A structure a key, behind the interface of final aggregation."""
 
+    own_windows: ClassVar[bool] = True
     slots: ClassVar[Slots]
     parts: ClassVar[tuple[Part, ...]]
     """The kernels `insert`, `evict` and `query`; `leave` and `move` where they are its own."""

@@ -15,16 +15,25 @@ import pyarrow.types as pat
 from sqlglot import exp
 
 from windrow.aggregates import Aggregate, aggregate
+from windrow.cql import RowWindow as RowWindowNode
 from windrow.cql import name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
 from windrow.final import named, refuse_mismatch
-from windrow.logical.lift import WINDOW_COLUMNS, Lift, is_aggregate, spark_sql
-from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, aggregate_name, key_name
+from windrow.logical.lift import Lift, is_aggregate, spark_sql
+from windrow.logical.plan import (
+    AggregateQuery,
+    Enrich,
+    Output,
+    Scan,
+    aggregate_name,
+    key_name,
+    window_columns,
+)
 from windrow.logical.questions import quoted, types, view_name
 from windrow.logical.refuse import function_name, refuse
 from windrow.logical.relation import Stream, Table
 from windrow.logical.scope import Scope
-from windrow.slicing import Window
+from windrow.slicing import RowWindow, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -51,11 +60,14 @@ class _Binder:
         self.spark = spark
         self.scope = Scope(query.text, {})
         self.keys: list[str] = []
-        self.lift = Lift(self.scope, self.keys)
+        self.window_columns: dict[str, pa.DataType] = {}
+        self.lift = Lift(self.scope, self.keys, self.window_columns)
+        self.partition: RowWindowNode | None = None
 
     def bind(self) -> AggregateQuery:
         refuse(self.query)
         stream, window = self._bind_stream()
+        self.window_columns |= window_columns(window, stream)
         joins = self.select.args.get("joins") or []
         tables = [self._bind_table(join) for join in joins]
         self._check_functions()
@@ -64,6 +76,7 @@ class _Binder:
         )
         where = self._bind_where()
         self.keys += self._bind_keys()
+        self._check_partition()
         lifted = [(item, self.lift(_unaliased(item))) for item in self.select.selects]
         having_node = self.select.args.get("having")
         having = spark_sql(self.lift(self._spelled_out(having_node.this))) if having_node else None
@@ -71,7 +84,7 @@ class _Binder:
             [f"FROM {view_name(stream.name)} AS {quoted(stream.name)}", *(e.join for e in enrichments)]
         )
         key_types, aggregates = self._types(from_clause, where)
-        outputs = self._outputs(lifted, having, stream, key_types, aggregates)
+        outputs = self._outputs(lifted, having, key_types, aggregates)
         columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
         return AggregateQuery(
             scan=Scan(stream, tuple(name for name in stream.columns if name in columns)),
@@ -106,7 +119,7 @@ class _Binder:
             raise self._fail(f"unknown stream or table '{table.name}'", table, hint, name=True)
         return relation
 
-    def _bind_stream(self) -> tuple[Stream, Window]:
+    def _bind_stream(self) -> tuple[Stream, Window | RowWindow]:
         clause = self.select.args.get("from_") or self.select.args.get("from")
         if clause is None:
             raise self._fail("a query needs FROM and a stream with a window", self.select)
@@ -127,7 +140,34 @@ class _Binder:
                 f"write {relation.name} [RANGE 1 HOUR SLIDE 5 MINUTES]", name=True,
             )  # fmt: skip
         self._add(clause.this, relation)
+        if isinstance(window, RowWindowNode):
+            return relation, self._bind_row_window(window)
         return relation, Window(window.range, window.slide, window.offset)
+
+    def _bind_row_window(self, window: RowWindowNode) -> RowWindow:
+        for join in self.select.args.get("joins") or []:
+            raise self._fail(
+                "joins behind a window of ROWS are not supported yet", join.this, "use a RANGE", name=True
+            )
+        self.partition = window
+        return RowWindow(window.rows, window.slide, partitioned=bool(window.keys))
+
+    def _check_partition(self) -> None:
+        """PARTITION BY says whose rows are counted, GROUP BY whose are aggregated: they must agree."""
+        if self.partition is None or not self.partition.keys:
+            return
+        for node in self.partition.keys:
+            if any(is_aggregate(inner) for inner in node.walk()):
+                raise self._fail("an aggregate cannot stand in PARTITION BY", node)
+        partition = {spark_sql(self.scope.resolve(node)) for node in self.partition.keys}
+        if partition != set(self.keys):
+            written = ", ".join(spark_sql(node) for node in self.partition.keys)
+            group = self.select.args.get("group")
+            raise self._fail(
+                "a window with PARTITION BY answers for its own keys: GROUP BY must name the same",
+                group if group is not None else self.partition,
+                f"write GROUP BY {written}",
+            )
 
     def _bind_table(self, join: exp.Join) -> Table:
         relation = self._relation(join.this)
@@ -277,11 +317,12 @@ class _Binder:
         return None
 
     def _check_algorithm(self, node: exp.Expr, aggregates: Sequence[Aggregate]) -> None:
+        partitioned = self.partition is not None
         try:
             algorithm = named(node.name)
             for item in aggregates:
                 for partial in item.partials:
-                    refuse_mismatch(algorithm, partial.operation, str(item))
+                    refuse_mismatch(algorithm, partial.operation, str(item), partitioned=partitioned)
         except PlanError as error:
             raise self._fail(str(error), node) from error
 
@@ -291,20 +332,21 @@ class _Binder:
         self,
         lifted: list[tuple[exp.Expr, exp.Expr]],
         having: str | None,
-        stream: Stream,
         key_types: Sequence[pa.DataType],
         aggregates: Sequence[Aggregate],
     ) -> list[Output]:
-        columns = dict.fromkeys(WINDOW_COLUMNS, stream.time_type)
+        columns = dict(self.window_columns)
         columns |= {key_name(i): of_type for i, of_type in enumerate(key_types)}
         columns |= {aggregate_name(i): item.result_type for i, item in enumerate(aggregates)}
         from_answers = f"FROM {view_name(ANSWERS)}"
         relations = {ANSWERS: columns}
         lifted = [
-            (item, node) for item, node in lifted if node.name.lower() not in WINDOW_COLUMNS or item.alias
+            (item, node)
+            for item, node in lifted
+            if node.name.lower() not in self.window_columns or item.alias
         ]
         names = [self._output_name(item) for item, _ in lifted]
-        counts = Counter([*WINDOW_COLUMNS, *(name.lower() for name in names)])
+        counts = Counter([*self.window_columns, *(name.lower() for name in names)])
         for (item, _), name in zip(lifted, names, strict=True):
             if name.lower() == "_query":
                 raise self._fail("the name '_query' is Windrow's own", item, "use another alias")

@@ -16,33 +16,32 @@ from windrow.logical.plan import aggregate_name, key_name
 from windrow.logical.refuse import function_name
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from windrow.logical.scope import Scope
-
-WINDOW_COLUMNS = ("window_start", "window_end")
 
 
 class Lift:
     """Lifts the aggregate calls out of expressions, each distinct call once."""
 
-    def __init__(self, scope: Scope, keys: Sequence[str]) -> None:
+    def __init__(self, scope: Scope, keys: Sequence[str], window_columns: Collection[str]) -> None:
         self.calls: dict[str, exp.Func] = {}
         """The calls found so far, by their Spark SQL; their order is that of the answer columns."""
         self._scope = scope
         self._keys = keys
+        self._window_columns = window_columns
 
     def __call__(self, node: exp.Expr) -> exp.Expr:
         """The expression over answer columns."""
         if is_aggregate(node):
             return _answer(aggregate_name(self._place(node)))
-        if _is_window_column(node):
+        if self._is_window_column(node):
             if self._scope.knows(node.name):
                 problem = f"'{node.name}' is a column of the stream, and the name of the window's own"
                 hint = "write the stream's name in front of it, and AS with another name behind"
                 raise StatementError(problem, self._scope.text, *span(node), hint)
             return _answer(node.name.lower())
-        if not any(is_aggregate(inner) or _is_window_column(inner) for inner in node.walk()):
+        if not any(is_aggregate(inner) or self._is_window_column(inner) for inner in node.walk()):
             sql = spark_sql(self._scope.resolve(node))
             if sql in self._keys:
                 return _answer(key_name(self._keys.index(sql)))
@@ -53,6 +52,9 @@ class Lift:
         for child in list(copy.iter_expressions()):
             child.replace(self(child))
         return copy
+
+    def _is_window_column(self, node: exp.Expr) -> bool:
+        return isinstance(node, exp.Column) and not node.table and node.name.lower() in self._window_columns
 
     def _place(self, call: exp.Expr) -> int:
         assert isinstance(call, exp.Func)
@@ -86,10 +88,6 @@ def is_aggregate(node: exp.Expr) -> bool:
 def spark_sql(node: exp.Expr) -> str:
     """An expression as Spark SQL."""
     return node.sql(dialect="spark", comments=False)
-
-
-def _is_window_column(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Column) and not node.table and node.name.lower() in WINDOW_COLUMNS
 
 
 def _answer(name: str) -> exp.Expr:

@@ -10,11 +10,12 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from windrow.cql.durations import format_duration
+from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from windrow.aggregates import Aggregate
     from windrow.logical.relation import Stream
     from windrow.slicing import Window
@@ -60,7 +61,7 @@ class AggregateQuery:
     scan: Scan
     enrichments: tuple[Enrich, ...]
     where: str | None
-    window: Window
+    window: Window | RowWindow
     keys: tuple[str, ...]
     key_types: tuple[pa.DataType, ...]
     aggregates: tuple[Aggregate, ...]
@@ -73,6 +74,11 @@ class AggregateQuery:
     def stream(self) -> Stream:
         """The stream that the window slides over."""
         return self.scan.stream
+
+    @property
+    def window_columns(self) -> dict[str, pa.DataType]:
+        """The columns that every result begins with."""
+        return window_columns(self.window, self.stream)
 
     @property
     def needs_projection(self) -> bool:
@@ -89,9 +95,13 @@ class AggregateQuery:
             steps.append(f"having {self.readable(self.having)}")
         by = f" by {', '.join(map(self.readable, self.keys))}" if self.keys else ""
         what = ", ".join(self.readable(str(aggregate)) for aggregate in self.aggregates) or "the groups"
-        steps.append(f"aggregate {what}{by} over [{describe(self.window)}]")
+        partition = f"PARTITION BY {', '.join(map(self.readable, self.keys))} "
+        which = partition if isinstance(self.window, RowWindow) and self.window.partitioned else ""
+        steps.append(f"aggregate {what}{by} over [{which}{describe(self.window)}]")
         if self.where:
             steps.append(f"select {self.readable(self.where)}")
+        if isinstance(self.window, RowWindow):
+            steps.append(f"number rows{by if which else ''} in stream order")
         steps.extend(self.readable(str(enrichment)) for enrichment in reversed(self.enrichments))
         steps.append(str(self.scan))
         return steps
@@ -117,12 +127,20 @@ def aggregate_name(place: int) -> str:
     return f"_aggregate{place}"
 
 
-def describe(window: Window) -> str:
+def window_columns(window: Window | RowWindow, stream: Stream) -> dict[str, pa.DataType]:
+    """What a result says about its window: when it begins and ends, and, counting rows, with which."""
+    columns = {"window_start": stream.time_type, "window_end": stream.time_type}
+    return columns | {"window_row": pa.int64()} if isinstance(window, RowWindow) else columns
+
+
+def describe(window: Window | RowWindow) -> str:
     """A window as CQL writes it.
 
     >>> from windrow.slicing import Window
-    >>> describe(Window(3_600_000_000, 60_000_000))
-    'RANGE 1 hour SLIDE 1 minute'
+    >>> describe(Window(3_600_000_000, 60_000_000)), describe(RowWindow(100, 10))
+    ('RANGE 1 hour SLIDE 1 minute', 'ROWS 100 SLIDE 10')
     """
+    if isinstance(window, RowWindow):
+        return f"ROWS {window.rows} SLIDE {window.slide}"
     offset = f" OFFSET {format_duration(window.offset)}" if window.offset else ""
     return f"RANGE {format_duration(window.range)} SLIDE {format_duration(window.slide)}{offset}"

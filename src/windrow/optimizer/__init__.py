@@ -1,7 +1,18 @@
 """From bound queries to what runs: shared passes over the stream, algorithms, and their explanation."""
 
+from windrow.optimizer.bounds import Bounds, tally_sql
 from windrow.optimizer.explain import explain
-from windrow.optimizer.passes import Bounds, Pass, share_passes, tally_sql
-from windrow.optimizer.physical import plan_window_aggregation
+from windrow.optimizer.passes import Pass, share_passes
+from windrow.optimizer.physical import plan_window_aggregation, window_operator
+from windrow.optimizer.row_passes import RowPass
 
-__all__ = ["Bounds", "Pass", "explain", "plan_window_aggregation", "share_passes", "tally_sql"]
+__all__ = [
+    "Bounds",
+    "Pass",
+    "RowPass",
+    "explain",
+    "plan_window_aggregation",
+    "share_passes",
+    "tally_sql",
+    "window_operator",
+]

@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.cql import format_duration
-from windrow.optimizer.passes import Bounds, share_passes
-from windrow.optimizer.physical import choose_algorithms
-from windrow.slicing import slices
+from windrow.optimizer.bounds import Bounds
+from windrow.optimizer.passes import share_passes
+from windrow.optimizer.physical import choose_algorithms, slices_per_window
+from windrow.optimizer.row_passes import RowPass
+from windrow.slicing import RowWindow, cutty, cutty_per_window, slices
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from windrow.final import Choice, Costs
     from windrow.logical import AggregateQuery
+    from windrow.optimizer.passes import Pass
     from windrow.slicing import Cuts, Window
 
 
@@ -37,10 +40,7 @@ def explain(
         stream = shared.query.stream
         together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
         lines.append(f"pass {number} of {len(passes)} over {stream.name} (in the JVM){together}")
-        lines.append(f"  cut rows {describe_cuts(shared.cuts)}")
-        readable = shared.query.readable
-        by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
-        lines.append(f"  lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}")
+        lines += [f"  {step}" for step in _steps(shared)]
         if sql:
             lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
         for name, query in shared.queries.items():
@@ -48,26 +48,49 @@ def explain(
             steps = query.steps()
             lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
             lines.append(f"    slices: {_describe_slices(query.window)}")
-            for operation, choice in choose_algorithms(query, costs).items():
+            for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
                 hinted = choice.algorithm.name == query.algorithm
-                why = describe_choice(choice, slices(query.window).per_window, hinted=hinted)
+                why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
                 lines.append(f"    final: {choice} for {operation.name} ({why})")
     lines += [f"query {name} is quarantined: {why}" for name, why in (quarantined or {}).items()]
     return "\n".join(lines)
 
 
-def describe_cuts(cuts: Cuts) -> str:
+def _steps(shared: Pass | RowPass) -> list[str]:
+    """What Spark does with a batch."""
+    readable = shared.query.readable
+    if isinstance(shared, RowPass):
+        given = dict.fromkeys(readable(sql) for sql in (*shared.query.keys, *shared.values.values()))
+        ties = f", then by {', '.join(shared.order)}" if shared.order else ""
+        return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
+    by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
+    return [
+        f"cut rows {describe_cuts(shared.cuts)}",
+        f"lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}",
+    ]
+
+
+def describe_cuts(cuts: Cuts, size: Callable[[int], str] = format_duration) -> str:
     """Where rows are cut, for people."""
     teeth = [
-        f"every {format_duration(comb.period)}" + (f" + {format_duration(comb.phase)}" if comb.phase else "")
-        for comb in cuts.combs
+        f"every {size(comb.period)}" + (f" + {size(comb.phase)}" if comb.phase else "") for comb in cuts.combs
     ]
     return " and ".join(teeth)
 
 
-def _describe_slices(window: Window) -> str:
-    technique, cuts, per_window = slices(window)
-    return f"{technique}, {per_window} a window, cut {describe_cuts(cuts)}"
+def _describe_slices(window: Window | RowWindow) -> str:
+    if not isinstance(window, RowWindow):
+        technique, cuts, per_window = slices(window)
+        return f"{technique}, {per_window} a window, cut {describe_cuts(cuts)}"
+    if window.partitioned:
+        cuts, per_window = cutty(window.on_numbers), cutty_per_window(window.on_numbers)
+        return f"cutty, {per_window} a window, cut {describe_cuts(cuts, _rows)} of each key"
+    technique, cuts, per_window = slices(window.on_numbers)
+    return f"{technique}, {per_window} a window, cut {describe_cuts(cuts, _rows)}"
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'s'[: count != 1]}"
 
 
 def describe_choice(choice: Choice, per_window: int, *, hinted: bool) -> str:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 
 from windrow.errors import QueryFailed
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer.passes import DEAD, LATE, LATEST, ROWS, tally_sql
+from windrow.optimizer import RowPass, tally_sql
+from windrow.optimizer.bounds import DEAD, LATE, LATEST, ROWS
 from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
 
 if TYPE_CHECKING:
@@ -33,9 +34,9 @@ class Tally:
 
 
 def collect(
-    shared: Pass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
+    shared: Pass | RowPass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
 ) -> tuple[pa.Table, Tally | None]:
-    """The partials of a pass and, from a pass that sees every row, the tally of the batch."""
+    """The partials (or rows) of a pass and, from a pass that sees every row, the tally of the batch."""
     frames = {shared.query.stream.name: batch} | {e.table: tables[e.table] for e in shared.query.enrichments}
     try:
         with quiet():
@@ -45,8 +46,11 @@ def collect(
     collected = with_key_types(collected.rename_columns(shared.columns), shared.query)
     if not shared.sees_every_row:
         return collected, None
-    tally = _tally(collected)
-    collected = collected.drop_columns([LATEST, ROWS])
+    if isinstance(shared, RowPass):
+        tally = _tally_rows(collected)
+    else:
+        tally = _tally(collected)
+        collected = collected.drop_columns([LATEST, ROWS])
     if tally.late or tally.dead:
         collected = collected.filter(pc.greater(collected[SLICE], LATE))
     return collected, tally
@@ -69,6 +73,13 @@ def _tally(collected: pa.Table) -> Tally:
         rows(pc.field(SLICE) == LATE),
         rows(pc.field(SLICE) == DEAD),
     )
+
+
+def _tally_rows(collected: pa.Table) -> Tally:
+    """The same from rows as they are: one that counts has its instant in place of a slice."""
+    late, dead = (pc.sum(pc.equal(collected[SLICE], fate)).as_py() or 0 for fate in (LATE, DEAD))
+    counting = len(collected) - late - dead
+    return Tally(pc.max(collected[SLICE]).as_py() if counting else None, len(collected), late, dead)
 
 
 def with_key_types(collected: pa.Table, query: AggregateQuery) -> pa.Table:

@@ -22,7 +22,7 @@ import pyarrow.compute
 from py4j.protocol import Py4JNetworkError
 
 from windrow.errors import HomeError, SourceError, WindrowError
-from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
+from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.durable import explained
 from windrow.runtime.faults import reach
@@ -221,7 +221,7 @@ class Epochs:
         for query in part.queries:
             stored, state = query.stored, query.state
             runs = stored.name not in part.failed and not part.progress.sealed
-            horizons[stored.id] = self._horizon(query, part) if runs else None
+            horizons[stored.id] = state.horizon if runs and state is not None else None
             if runs and state is not None:
                 states.append(State(stored.id, state.closed_slices(), state.open_slices()))
             error = part.failed.get(stored.name)
@@ -258,13 +258,6 @@ class Epochs:
             part.progress, part.batch, tally.rows, tally.late, tally.dead, count
         )
         return after
-
-    @staticmethod
-    def _horizon(query: RunningQuery, part: Part) -> int:
-        if part.progress.watermark is None:
-            return BEGINNING
-        window = query.plan.window
-        return window.first_evaluation_after(part.progress.watermark) - window.range
 
     @staticmethod
     def _report(number: int, part: Part, answers: Mapping[int, _Answers], committing: float) -> EpochReport:

@@ -21,16 +21,18 @@ if TYPE_CHECKING:
 
     from windrow.logical import AggregateQuery
 
-TIMES = ("window_start", "window_end")
-
 
 def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa.Table:
     """The result rows of a query, from its answers."""
     schema = result_schema(query)
     if not query.needs_projection:
-        columns = [answers[name] for name in TIMES] + [answers[o.answer] for o in query.outputs]
+        columns = [answers[name] for name in query.window_columns] + [
+            answers[o.answer] for o in query.outputs
+        ]
         return pa.table(columns, names=schema.names).cast(schema)
-    items = ", ".join([*TIMES, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs))])
+    items = ", ".join(
+        [*query.window_columns, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs))]
+    )
     having = f" WHERE {query.having}" if query.having else ""
     sql = f"SELECT {items} FROM {view_name(ANSWERS)}{having}"
     try:

@@ -19,7 +19,7 @@ from pyspark.sql.types import ArrayType, MapType, StringType, StructField, Struc
 from windrow.cql.durations import DAY, format_duration
 from windrow.logical import quoted
 from windrow.operators.window_aggregate import END_OF_TIME
-from windrow.optimizer.passes import FILE, INSTANT, POSITION, RAW, YEAR_1, YEAR_10000, instants_sql
+from windrow.optimizer.bounds import FILE, INSTANT, POSITION, RAW, YEAR_1, YEAR_10000, instants_sql
 from windrow.runtime.analysis import select
 
 if TYPE_CHECKING:

@@ -36,8 +36,8 @@ END = "window_end"
 
 def result_schema(query: AggregateQuery) -> pa.Schema:
     """The columns of a query's results: the window, then the SELECT list."""
-    times = [(name, query.stream.time_type) for name in ("window_start", END)]
-    return pa.schema([*times, *((output.name, output.type) for output in query.outputs)])
+    window = query.window_columns.items()
+    return pa.schema([*window, *((output.name, output.type) for output in query.outputs)])
 
 
 class ResultWriter:

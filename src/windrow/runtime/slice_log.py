@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+    from windrow.final import Costs
     from windrow.runtime.home import Home
 
 MAGIC = b"WINDROW1"
@@ -62,6 +64,11 @@ class SliceLog:
         self._home = home
         self._stream = stream
         self._segments: dict[str, list[Segment]] = {}
+
+    @cached_property
+    def costs(self) -> Costs:
+        """What algorithms cost in this home; as it was when the log was opened."""
+        return self._home.costs()
 
     def files(self) -> list[DataFile]:
         """Its files, oldest first."""

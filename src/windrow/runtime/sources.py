@@ -10,7 +10,7 @@ from pyspark.sql.types import StructType
 
 from windrow.errors import SourceError
 from windrow.logical import quoted
-from windrow.optimizer.passes import RAW
+from windrow.optimizer.bounds import RAW
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 
 if TYPE_CHECKING:

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from pyspark.sql import functions as F
 
 from windrow.errors import HomeError, QueryFailed, SourceError
-from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
-from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
-from windrow.optimizer.passes import FILE, YEAR_10000
+from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
+from windrow.optimizer import Bounds, share_passes, window_operator
+from windrow.optimizer.bounds import FILE, YEAR_10000
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.catalog import Progress
 from windrow.runtime.collect import Tally, collect, tally_batch
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from windrow.logical import AggregateQuery, Stream
+    from windrow.operators.base import WindowOperator
     from windrow.runtime.catalog import DataFile, StoredQuery
     from windrow.runtime.home import Home
     from windrow.runtime.sources import FileSource
@@ -55,20 +56,18 @@ class RunningQuery:
     sink: Callable[[int, pa.Table], None] | None = None
     sink_error: Exception | None = None
     """Why the sink is behind."""
-    state: WindowAggregate | None = None
+    state: WindowOperator | None = None
     _loading: RLock = field(default_factory=RLock, repr=False)
 
-    def load(self, log: SliceLog, evaluated: int) -> WindowAggregate:
+    def load(self, log: SliceLog, evaluated: int) -> WindowOperator:
         """The state, read back from the slice log if it is not in memory.
 
         `evaluated`: up to where the stream's windows have been answered.
         """
         with self._loading:
             if self.state is None:
-                if self.stored.complete_after is not None:
-                    evaluated = max(evaluated, self.stored.complete_after + self.plan.window.range)
-                state = WindowAggregate(plan_window_aggregation(self.plan))
-                state.restore(*log.read(self.stored.id), evaluated)
+                state = window_operator(self.plan, log.costs)
+                state.restore(*log.read(self.stored.id), evaluated, self.stored.complete_after)
                 self.state = state
             return self.state
 
@@ -227,7 +226,7 @@ class StreamRunner:
         if watermark is None:
             return self._part(running, self.progress, now) if arrived else None
         closes = any(
-            query.stored.entries and query.plan.window.first_evaluation_after(self.evaluated) <= watermark
+            query.stored.entries and query.load(self.log, self.evaluated).closes(watermark)
             for query in running
         )
         if not (closes or arrived or not self.progress.idle):

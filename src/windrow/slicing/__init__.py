@@ -6,12 +6,14 @@ from windrow.slicing.cutty import cutty, cutty_per_window
 from windrow.slicing.granules import cuts_for_pass, granules
 from windrow.slicing.pairs import pairs, pairs_per_window
 from windrow.slicing.panes import panes, panes_per_window
+from windrow.slicing.row_window import RowWindow
 from windrow.slicing.slices import Slices, slices
 from windrow.slicing.window import Window
 
 __all__ = [
     "Comb",
     "Cuts",
+    "RowWindow",
     "Slices",
     "Window",
     "composite",
