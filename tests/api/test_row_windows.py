@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
+from tests.oracle import same
 from tests.streams import Files
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.home import Home
@@ -178,6 +179,43 @@ def test_the_rows_of_each_key_as_pandas_has_them(spark):
     assert got["most"].tolist() == expected["max"].tolist()
     assert got["k"].tolist() == expected["k"].tolist()
     assert (got["window_end"] - pd.Timestamp(0)).dt.total_seconds().tolist() == expected["level_1"].tolist()
+
+
+def test_values_and_types_are_those_of_sparks_own_over(spark):
+    """Where rows have distinct event times, Spark has such windows too; not on a stream, and not sliding."""
+    aggregates = AGGREGATES | {
+        "var": "VARIANCE(d)",
+        "devp": "STDDEV_POP(d)",
+        "avg_m": "AVG(m)",
+        "last": "MAX(ts)",
+    }
+    rows = [
+        {**row, "ts": EPOCH + timedelta(seconds=i)} for i, row in enumerate(data(random.Random(3), 300, 9))
+    ]
+    df = frame(spark, rows)
+    listed = ", ".join(f"{sql} AS {name}" for name, sql in aggregates.items())
+    with windrow.Engine() as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.query("q", f"SELECT {listed} FROM events [ROWS 7 SLIDE 3]")
+        engine.run()
+        got = engine.results("q").orderBy("window_row")
+        frames = "OVER (ORDER BY ts ROWS BETWEEN 6 PRECEDING AND CURRENT ROW)"
+        over = [f"{sql} {frames} AS {name}" for name, sql in aggregates.items()]
+        ends = [
+            f"MIN(ts) {frames} AS window_start",
+            "ts AS window_end",
+            "row_number() OVER (ORDER BY ts) AS window_row",
+        ]
+        expected = df.selectExpr(*ends, *over).where("window_row % 3 = 0").orderBy("window_row")
+        expected = expected.withColumn("window_row", expected.window_row.cast("bigint"))
+        assert [(f.name, f.dataType) for f in got.schema] == [(f.name, f.dataType) for f in expected.schema]
+        answers = list(zip(got.collect(), expected.collect(), strict=True))
+    assert len(answers) == 100
+    for row, right in answers:
+        for name in row.asDict():
+            assert same(row[name], right[name], 1e4), (
+                f"{name} at {row.window_row}: {row[name]}, Spark: {right[name]}"
+            )
 
 
 @pytest.mark.parametrize(("seed", "delay", "restarts"), [(1, 40, True), (2, 0, False)])

@@ -53,16 +53,15 @@ class PartitionedRowWindows:
         self._layout = RecordLayout(list(partials), self._rewrite)
         self._reset()
 
-    def _reset(self) -> None:
+    def _reset(self, begins_after: int | None = None) -> None:
         window, keys = self.aggregation.window, self.aggregation.keys
         values = map(value_name, self.aggregation.partials)
-        self._pending = PendingRows([INSTANT, HOLDS, *keys, *values])
+        self._pending = PendingRows([INSTANT, HOLDS, *keys, *values], begins_after)
         self._keys = GroupKeys(list(self.aggregation.key_types))
         self._windows = PartitionedRows(
             window.range, window.slide, self._layout.operations, self.aggregation.algorithms
         )
         self._layout.forget_ranks()
-        self._begins_after: int | None = None
 
     @property
     def entries(self) -> int:
@@ -85,8 +84,6 @@ class PartitionedRowWindows:
 
     def push(self, partials: pa.Table) -> None:
         """Take in the rows of a batch: `_slice` is the instant, then `_holds`, the keys and the values."""
-        if self._begins_after is not None:
-            partials = partials.filter(pc.greater(partials[INSTANT], self._begins_after))
         self._pending.push(partials)
 
     def advance(self, until: int) -> Iterator[pa.Table]:
@@ -152,10 +149,8 @@ class PartitionedRowWindows:
         evaluated: int,
         complete_after: int | None = None,
     ) -> None:
-        """Go on from a table at rest. A query that came later counts from the first row after
-        `complete_after`: before it, rows have passed unseen."""
-        self._reset()
-        self._begins_after = complete_after
+        """Go on from a table at rest; rows up to `complete_after` are not counted."""
+        self._reset(complete_after)
         if open_slices is None:
             return
         keys = part(open_slices, KEYS)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from windrow.aggregates.base import EVERY_ROW
@@ -40,9 +41,14 @@ def lifted(partial: Partial, rows: pa.Table) -> list[pa.Array]:
 
 
 class PendingRows:
-    """Rows in stream order, as far as it is known."""
+    """Rows in stream order, as far as it is known.
 
-    def __init__(self, columns: Sequence[str]) -> None:
+    A query that came when the stream had run begins behind all that had come until then: with rows up to
+    `begins_after` there were others, which it has not seen.
+    """
+
+    def __init__(self, columns: Sequence[str], begins_after: int | None = None) -> None:
+        self._begins_after = begins_after
         self._columns = list(dict.fromkeys(columns))
         self._rows: pa.Table | None = None
         self._instants: np.ndarray[Any, Any] = np.empty(0, np.int64)
@@ -62,6 +68,8 @@ class PendingRows:
 
     def push(self, rows: pa.Table) -> None:
         """Add the rows of a batch, which are in order among themselves."""
+        if self._begins_after is not None:
+            rows = rows.filter(pc.greater(rows[INSTANT], self._begins_after))
         rows = _in_universal_time(rows.select(self._columns))
         if self._rows is not None:
             rows = pa.concat_tables([self._rows, rows.cast(self._rows.schema)])

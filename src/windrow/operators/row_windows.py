@@ -46,13 +46,12 @@ class RowWindows:
         self._window: Window = aggregation.window
         self._reset()
 
-    def _reset(self) -> None:
+    def _reset(self, begins_after: int | None = None) -> None:
         self._groups = WindowAggregate(replace(self.aggregation, time_type=pa.int64()))
         self._times = WindowAggregate(_times(self.aggregation))
         values = map(value_name, self.aggregation.partials)
-        self._pending = PendingRows([INSTANT, HOLDS, *self.aggregation.keys, *values])
+        self._pending = PendingRows([INSTANT, HOLDS, *self.aggregation.keys, *values], begins_after)
         self._counted = 0
-        self._begins_after: int | None = None
 
     @property
     def entries(self) -> int:
@@ -76,8 +75,6 @@ class RowWindows:
 
     def push(self, partials: pa.Table) -> None:
         """Take in the rows of a batch: `_slice` is the instant, then `_holds`, the keys and the values."""
-        if self._begins_after is not None:
-            partials = partials.filter(pc.greater(partials[INSTANT], self._begins_after))
         self._pending.push(partials)
 
     def advance(self, until: int) -> Iterator[pa.Table]:
@@ -113,10 +110,8 @@ class RowWindows:
         evaluated: int,
         complete_after: int | None = None,
     ) -> None:
-        """Go on from tables at rest. A query that came later counts from the first row after
-        `complete_after`: before it, rows have passed unseen."""
-        self._reset()
-        self._begins_after = complete_after
+        """Go on from tables at rest; rows up to `complete_after` are not counted."""
+        self._reset(complete_after)
         if open_slices is None:
             return
         self._counted = part(open_slices, COUNTED)[SLICE][0].as_py()
