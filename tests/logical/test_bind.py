@@ -186,7 +186,8 @@ def test_the_plan_of_windows_of_rows(engine):
     engine.query(
         "keys", "SELECT origin, COUNT(*) AS n FROM flights [PARTITION BY origin ROWS 9 SLIDE 2] GROUP BY 1"
     )
-    plan = engine.explain()
+    # Which algorithm it is depends on what was measured.
+    plan = re.sub(r"final: \w+ for (\w+) \(\d+ ns a slide.*\)", r"final: … for \1", engine.explain())
     engine.drop("rows")
     engine.drop("keys")
     assert (
@@ -201,8 +202,8 @@ pass 1 of 2 over flights (in the JVM)
         └ number rows in stream order
           └ scan flights: ts, origin, dep_delay
     slices: panes, 10 a window, cut every 10 rows
-    final: subtract_on_evict for add_integers (exactly invertible: 2 operations a slide)
-    final: blocked_two_stacks for greatest (cannot be inverted: 3 operations a slide)
+    final: … for add_integers
+    final: … for greatest
 pass 2 of 2 over flights (in the JVM)
   sort rows by event time, then by origin
   collect origin of each row
@@ -210,6 +211,6 @@ pass 2 of 2 over flights (in the JVM)
     └ aggregate COUNT(*) by origin over [PARTITION BY origin ROWS 9 SLIDE 2]
       └ number rows by origin in stream order
         └ scan flights: ts, origin
-    slices: none, the last rows of each key as they are
-    final: subtract_on_evict for add_integers (exactly invertible: 2 operations a slide)"""
+    slices: cutty, 5 a window, cut every 2 rows + 1 row of each key
+    final: … for add_integers"""
     )

@@ -94,10 +94,17 @@ def _rows(count: int) -> str:
 
 
 def describe_choice(choice: Choice, per_window: int, *, hinted: bool) -> str:
-    """Why an algorithm was taken, for people."""
-    cost = f"{choice.nanoseconds:.0f} ns a slide of {per_window} slice{'s' if per_window > 1 else ''}"
+    """Why an algorithm was taken, for people.
+
+    >>> from windrow.final import Choice, DABA, TwoStacks
+    >>> describe_choice(Choice(TwoStacks, 26.4, DABA, 31), 60, hinted=False)
+    '26 ns a slide of 60 slices; next is daba, 31 ns'
+    >>> describe_choice(Choice(DABA, 31, TwoStacks, 26.4), 1, hinted=True)
+    'as the hint asks, 31 ns a slide of 1 slice; two_stacks would take 26 ns'
+    """
+    cost = f"{choice.nanoseconds:.0f} ns a slide of {per_window} slice{'s'[: per_window != 1]}"
     why = f"as the hint asks, {cost}" if hinted else cost
-    if choice.next_best is not None:
-        better = "would take" if hinted else "the next,"
-        why += f"; {choice.next_best.name} {better} {choice.next_nanoseconds:.0f}"
-    return why
+    if choice.next_best is None:
+        return why
+    other, nanoseconds = choice.next_best.name, f"{choice.next_nanoseconds:.0f} ns"
+    return f"{why}; {other} would take {nanoseconds}" if hinted else f"{why}; next is {other}, {nanoseconds}"
