@@ -1,0 +1,250 @@
+"""Blocked two stacks for windows of a fixed number of values: every window from three pieces.
+
+A block is `m` windows in a row. The windows that start at p ∈ [k·m, (k+1)·m) share what lies between the
+end of their block of starts and the beginning of their block of ends, so that
+
+    window [p, p + w) = back[p]  (from p to the end of its block: a backward scan)
+                      ⊕ middle   (the same for the block)
+                      ⊕ front[p] (from the beginning of the block of ends to p + w - 1: a forward scan)
+
+The totals of the forward scans feed the next middles, through two stacks over w/m totals. A block is short
+enough to stay in the first-level cache; memory sees one read of the values that enter, one of those
+that leave and one write, whatever the window. Scans are chains, each step waiting for the one before
+(4 cycles for a float), so four blocks are scanned in one loop.
+
+| | |
+|---|---|
+| needs | associative, commutative |
+| time | 3 operations a value and 1/m more; flat in w |
+| space | 2 w/m totals and 8 m values |
+| source | van Herk 1992 and Gil & Werman 1993 (blocks); TwoStacks in Shein 2019, §2.3.2; the middle is our own |
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from windrow.final.arrays.bind import bind
+
+if TYPE_CHECKING:
+    from windrow.final.arrays.joins import Join
+
+    Array = np.ndarray[Any, Any]
+
+    join: Any
+
+LANES = 4
+BLOCKS = range(200, 256)
+"""Lengths of a block for long windows. Measured: eight buffers of these stay in the first-level cache, and
+powers of two, at which the lanes would compete for the same cache lines, cost up to half more."""
+DOUBLING_BELOW = 16
+"""Measured: below it, doubling takes less than the scans."""
+TILE = 1024
+"""Values that doubling keeps in the first-level cache."""
+
+index = np.uint64  # Numba checks signed indexes for being negative, in every step of the loop
+
+
+def slide_blocked(values: Array, window: int, op: Join, out: Array, blocks: range = BLOCKS) -> int:
+    """Full windows of `window` values into `out`; returns how many were written before a NaN came up.
+
+    That is all of them, `len(values) - window + 1`, if `op` can order NaN or if there is none.
+    """
+    identity = out.dtype.type(op.identity(out.dtype))
+    if window < DOUBLING_BELOW:
+        return int(bind(_double, join=op.function)(values, window, op.needs_numbers, identity, out))
+    block = block_length(window, blocks)
+    return int(bind(_slide, join=op.function)(values, window, block, op.needs_numbers, identity, out))
+
+
+def accumulate(values: Array, op: Join, out: Array, blocks: range = BLOCKS) -> int:
+    """The windows that are not full yet: out[i] holds values[: i + 1]. Returns as `slide_blocked`."""
+    identity = out.dtype.type(op.identity(out.dtype))
+    return int(bind(_accumulate, join=op.function)(values, blocks[-1], op.needs_numbers, identity, out))
+
+
+def block_length(window: int, blocks: range = BLOCKS) -> int:
+    """Windows a block: all of a short window; for a long one, the length that divides it best.
+
+    The remainder is added up one by one, for every block.
+
+    >>> block_length(17), block_length(1_001), block_length(1_048_576)
+    (16, 250, 205)
+    """
+    if window - 1 <= blocks[-1]:
+        return window - 1
+    return min(reversed(blocks), key=lambda length: (window - 1) % length)
+
+
+def _slide(values: Array, window: int, m: int, needs_numbers: bool, identity: Any, out: Array) -> int:
+    ends = window - 1
+    whole = ends // m - 1  # totals in a middle
+    rest = ends - (whole + 1) * m  # and single values before them
+    back = np.empty(LANES * m, out.dtype)
+    front = np.empty(LANES * m, out.dtype)
+    totals = np.empty(whole + 1, out.dtype)  # the later stack of totals, as they come
+    suffixes = np.empty(whole + 1, out.dtype)  # the earlier one: aggregates from each to the border
+    held = 0
+    later = identity
+    left = 0
+    for start in range(ends - whole * m, ends, m):
+        totals[held] = _fold(values[start : start + m], identity)
+        later = join(later, totals[held])
+        held += 1
+    count = len(values) - ends
+    done = 0
+    while done < count:
+        lanes = LANES if count - done >= LANES * m else 1
+        length = min(lanes * m, count - done)
+        entering = values[done + ends : done + ends + length]
+        if needs_numbers and _has_nan(entering):
+            return done
+        if lanes == LANES:
+            _scan_back_lanes(values[done : done + LANES * m], m, identity, back)
+            _scan_lanes(entering, m, identity, front)
+        else:
+            _scan_back(values[done : done + m], identity, back)
+            _scan(entering, identity, front)
+        for lane in range(lanes):
+            first = lane * m
+            last = min(first + m, length)
+            after = done + first + m
+            middle = _fold(values[after : after + rest], identity)
+            if whole:
+                if left == 0:
+                    later = identity
+                    while held:
+                        held -= 1
+                        later = join(totals[held], later)
+                        suffixes[left] = later
+                        left += 1
+                    later = identity
+                left -= 1
+                middle = join(middle, join(suffixes[left], later))
+                totals[held] = front[last - 1]
+                later = join(later, totals[held])
+                held += 1
+            _finish(back[first:last], middle, front[first:last], out[done + first : done + last])
+        done += length
+    return count
+
+
+def _accumulate(values: Array, m: int, needs_numbers: bool, identity: Any, out: Array) -> int:
+    front = np.empty(LANES * m, out.dtype)
+    carried = identity
+    done = 0
+    while done < len(values):
+        length = LANES * m if len(values) - done >= LANES * m else min(m, len(values) - done)
+        entering = values[done : done + length]
+        if needs_numbers and _has_nan(entering):
+            return done
+        if length == LANES * m:
+            _scan_lanes(entering, m, identity, front)
+        else:
+            _scan(entering, identity, front)
+        for first in range(0, length, m):
+            last = min(first + m, length)
+            for i in range(first, last):
+                out[done + i] = join(carried, front[i])
+            carried = join(carried, front[last - 1])
+        done += length
+    return done
+
+
+def _double(values: Array, window: int, needs_numbers: bool, identity: Any, out: Array) -> int:
+    """Windows of 2s values from two of s, in as many steps as `window` has binary digits."""
+    one = np.empty(TILE + DOUBLING_BELOW, out.dtype)
+    other = np.empty(TILE + DOUBLING_BELOW, out.dtype)
+    digits = 0
+    while window >> (digits + 1):
+        digits += 1
+    count = len(values) - window + 1
+    for done in range(0, count, TILE):
+        length = min(TILE, count - done)
+        tile = values[done : done + length + window - 1]
+        if needs_numbers and _has_nan(tile):
+            return done
+        for i in range(len(tile)):
+            one[i] = tile[i]
+        span = 1
+        for digit in range(digits - 1, -1, -1):
+            held = len(tile) - 2 * span + 1
+            shifted = one[span : span + held]
+            for i in range(held):
+                other[i] = join(one[i], shifted[i])
+            span *= 2
+            if (window >> digit) & 1:
+                next_values = tile[span:]
+                for i in range(held - 1):
+                    other[i] = join(other[i], next_values[i])
+                span += 1
+            one, other = other, one
+        goal = out[done : done + length]
+        for i in range(length):
+            goal[i] = one[i]
+    return count
+
+
+def _has_nan(values: Array) -> bool:
+    found = False
+    for i in range(len(values)):
+        found |= values[i] != values[i]
+    return found
+
+
+def _fold(values: Array, identity: Any) -> Any:
+    total = identity
+    for i in range(len(values)):
+        total = join(total, values[i])
+    return total
+
+
+def _finish(back: Array, middle: Any, front: Array, out: Array) -> None:
+    for i in range(len(out)):
+        out[i] = join(join(back[i], middle), front[i])
+
+
+def _scan(values: Array, identity: Any, front: Array) -> None:
+    total = identity
+    for i in range(len(values)):
+        total = join(total, values[i])
+        front[i] = total
+
+
+def _scan_back(values: Array, identity: Any, back: Array) -> None:
+    total = identity
+    for i in range(len(values) - 1, -1, -1):
+        total = join(total, values[i])
+        back[i] = total
+
+
+def _scan_lanes(values: Array, m: int, identity: Any, front: Array) -> None:
+    second, third, fourth = index(m), index(2 * m), index(3 * m)
+    a = b = c = d = identity
+    for step in range(m):
+        i = index(step)
+        a = join(a, values[i])
+        b = join(b, values[i + second])
+        c = join(c, values[i + third])
+        d = join(d, values[i + fourth])
+        front[i] = a
+        front[i + second] = b
+        front[i + third] = c
+        front[i + fourth] = d
+
+
+def _scan_back_lanes(values: Array, m: int, identity: Any, back: Array) -> None:
+    second, third, fourth = index(m), index(2 * m), index(3 * m)
+    a = b = c = d = identity
+    for step in range(m):
+        i = index(m - 1 - step)
+        a = join(a, values[i])
+        b = join(b, values[i + second])
+        c = join(c, values[i + third])
+        d = join(d, values[i + fourth])
+        back[i] = a
+        back[i + second] = b
+        back[i + third] = c
+        back[i + fourth] = d
