@@ -10,7 +10,9 @@ end of their block of starts and the beginning of their block of ends, so that
 The totals of the forward scans feed the next middles, through two stacks over w/m totals. A block is short
 enough to stay in the first-level cache; memory sees one read of the values that enter, one of those
 that leave and one write, whatever the window. Scans are chains, each step waiting for the one before
-(4 cycles for a float), so four blocks are scanned in one loop.
+(4 cycles for a float), so four blocks are scanned in one loop, which also asks for the next four.
+
+Windows shorter than 16 are doubled instead: windows of 2s values come from two of s each.
 
 | | |
 |---|---|
@@ -27,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windrow.final.arrays.bind import bind
+from windrow.final.arrays.prefetch import LINE, prefetch_to_read, prefetch_to_write
 
 if TYPE_CHECKING:
     from windrow.final.arrays.joins import Join
@@ -36,13 +39,13 @@ if TYPE_CHECKING:
     join: Any
 
 LANES = 4
-BLOCKS = range(200, 256)
-"""Lengths of a block for long windows. Measured: eight buffers of these stay in the first-level cache, and
-powers of two, at which the lanes would compete for the same cache lines, cost up to half more."""
+BLOCKS = range(65, 96)
+"""Lengths of a block for long windows. Measured: 1.4 ns a value at w = 1024, 1.5 with blocks of about 110,
+1.7 with 230, where a group of lanes and the next one, being prefetched, crowd the first-level cache; and at
+powers of two the lanes compete for the same cache lines."""
 DOUBLING_BELOW = 16
-"""Measured: below it, doubling takes less than the scans."""
-TILE = 1024
-"""Values that doubling keeps in the first-level cache."""
+TILE = 512
+"""Values that doubling works on at a time, to stay in the first-level cache."""
 
 index = np.uint64  # Numba checks signed indexes for being negative, in every step of the loop
 
@@ -53,8 +56,11 @@ def slide_blocked(values: Array, window: int, op: Join, out: Array, blocks: rang
     That is all of them, `len(values) - window + 1`, if `op` can order NaN or if there is none.
     """
     identity = out.dtype.type(op.identity(out.dtype))
+    if window == 1:
+        np.copyto(out, values)
+        return len(values)
     if window < DOUBLING_BELOW:
-        return int(bind(_double, join=op.function)(values, window, op.needs_numbers, identity, out))
+        return int(bind(_double, join=op.function)(values, window, op.needs_numbers, out))
     block = block_length(window, blocks)
     return int(bind(_slide, join=op.function)(values, window, block, op.needs_numbers, identity, out))
 
@@ -89,10 +95,14 @@ def _slide(values: Array, window: int, m: int, needs_numbers: bool, identity: An
     held = 0
     later = identity
     left = 0
-    for start in range(ends - whole * m, ends, m):
-        totals[held] = _fold(values[start : start + m], identity)
-        later = join(later, totals[held])
-        held += 1
+    while held < whole:
+        lanes = LANES if whole - held >= LANES else 1
+        start = ends - (whole - held) * m
+        _scan_blocks(values[start : start + lanes * m], m, identity, front)
+        for lane in range(lanes):
+            totals[held] = front[lane * m + m - 1]
+            later = join(later, totals[held])
+            held += 1
     count = len(values) - ends
     done = 0
     while done < count:
@@ -101,12 +111,14 @@ def _slide(values: Array, window: int, m: int, needs_numbers: bool, identity: An
         entering = values[done + ends : done + ends + length]
         if needs_numbers and _has_nan(entering):
             return done
-        if lanes == LANES:
-            _scan_back_lanes(values[done : done + LANES * m], m, identity, back)
-            _scan_lanes(entering, m, identity, front)
-        else:
-            _scan_back(values[done : done + m], identity, back)
-            _scan(entering, identity, front)
+        _scan_blocks_back(values[done : done + lanes * m], m, identity, back)
+        _scan_blocks(entering, m, identity, front)
+        answers = out[done : done + length]
+        _prefetch(answers, LANES * m)
+        if m == ends:
+            _finish(back, identity, front, answers)  # no middles
+            done += length
+            continue
         for lane in range(lanes):
             first = lane * m
             last = min(first + m, length)
@@ -126,7 +138,7 @@ def _slide(values: Array, window: int, m: int, needs_numbers: bool, identity: An
                 totals[held] = front[last - 1]
                 later = join(later, totals[held])
                 held += 1
-            _finish(back[first:last], middle, front[first:last], out[done + first : done + last])
+            _finish(back[first:last], middle, front[first:last], answers[first:last])
         done += length
     return count
 
@@ -140,51 +152,58 @@ def _accumulate(values: Array, m: int, needs_numbers: bool, identity: Any, out: 
         entering = values[done : done + length]
         if needs_numbers and _has_nan(entering):
             return done
-        if length == LANES * m:
-            _scan_lanes(entering, m, identity, front)
-        else:
-            _scan(entering, identity, front)
+        _scan_blocks(entering, m, identity, front)
+        _prefetch(out[done : done + length], LANES * m)
         for first in range(0, length, m):
             last = min(first + m, length)
-            for i in range(first, last):
-                out[done + i] = join(carried, front[i])
+            _prepend(carried, front[first:last], out[done + first : done + last])
             carried = join(carried, front[last - 1])
         done += length
     return done
 
 
-def _double(values: Array, window: int, needs_numbers: bool, identity: Any, out: Array) -> int:
-    """Windows of 2s values from two of s, in as many steps as `window` has binary digits."""
+def _double(values: Array, window: int, needs_numbers: bool, out: Array) -> int:
     one = np.empty(TILE + DOUBLING_BELOW, out.dtype)
     other = np.empty(TILE + DOUBLING_BELOW, out.dtype)
-    digits = 0
-    while window >> (digits + 1):
-        digits += 1
     count = len(values) - window + 1
     for done in range(0, count, TILE):
-        length = min(TILE, count - done)
-        tile = values[done : done + length + window - 1]
+        tile = values[done : min(done + TILE, count) + window - 1]
+        answers = out[done : min(done + TILE, count)]
         if needs_numbers and _has_nan(tile):
             return done
-        for i in range(len(tile)):
-            one[i] = tile[i]
-        span = 1
-        for digit in range(digits - 1, -1, -1):
-            held = len(tile) - 2 * span + 1
-            shifted = one[span : span + held]
-            for i in range(held):
-                other[i] = join(one[i], shifted[i])
-            span *= 2
-            if (window >> digit) & 1:
-                next_values = tile[span:]
-                for i in range(held - 1):
-                    other[i] = join(other[i], next_values[i])
-                span += 1
-            one, other = other, one
-        goal = out[done : done + length]
-        for i in range(length):
-            goal[i] = one[i]
+        for i in range(TILE, 2 * TILE, LINE // out.itemsize):
+            prefetch_to_read(tile, i)
+            prefetch_to_write(answers, i)
+        if window < 4:
+            _widen(tile, 1, tile, window, answers)
+        elif window < 8:
+            _widen(tile, 1, tile, window >> 1, one)
+            _widen(one, window >> 1, tile, window, answers)
+        else:
+            _widen(tile, 1, tile, window >> 2, one)
+            _widen(one, window >> 2, tile, window >> 1, other)
+            _widen(other, window >> 1, tile, window, answers)
     return count
+
+
+def _widen(narrow: Array, span: int, values: Array, window: int, wide: Array) -> None:
+    """Windows of `window` values, which is 2 span or 2 span + 1, from those of span values."""
+    count = min(len(values) - window + 1, len(wide))
+    wide = wide[:count]
+    narrow, shifted = narrow[:count], narrow[span : span + count]
+    if window == 2 * span:
+        for i in range(count):
+            wide[i] = join(narrow[i], shifted[i])
+    else:
+        last = values[window - 1 : window - 1 + count]
+        for i in range(count):
+            wide[i] = join(join(narrow[i], shifted[i]), last[i])
+
+
+def _prefetch(answers: Array, count: int) -> None:
+    """The places of the `count` answers after these."""
+    for i in range(len(answers), len(answers) + count, LINE // answers.itemsize):
+        prefetch_to_write(answers, i)
 
 
 def _has_nan(values: Array) -> bool:
@@ -206,24 +225,23 @@ def _finish(back: Array, middle: Any, front: Array, out: Array) -> None:
         out[i] = join(join(back[i], middle), front[i])
 
 
-def _scan(values: Array, identity: Any, front: Array) -> None:
-    total = identity
-    for i in range(len(values)):
-        total = join(total, values[i])
-        front[i] = total
+def _prepend(before: Any, front: Array, out: Array) -> None:
+    for i in range(len(out)):
+        out[i] = join(before, front[i])
 
 
-def _scan_back(values: Array, identity: Any, back: Array) -> None:
-    total = identity
-    for i in range(len(values) - 1, -1, -1):
-        total = join(total, values[i])
-        back[i] = total
-
-
-def _scan_lanes(values: Array, m: int, identity: Any, front: Array) -> None:
+def _scan_blocks(values: Array, m: int, identity: Any, front: Array) -> None:
+    """Running aggregates, starting anew at every block: of four whole blocks, or of one."""
+    if len(values) < LANES * m:
+        total = identity
+        for i in range(len(values)):
+            total = join(total, values[i])
+            front[i] = total
+        return
     second, third, fourth = index(m), index(2 * m), index(3 * m)
     a = b = c = d = identity
     for step in range(m):
+        prefetch_to_read(values, LANES * (m + step))
         i = index(step)
         a = join(a, values[i])
         b = join(b, values[i + second])
@@ -235,10 +253,18 @@ def _scan_lanes(values: Array, m: int, identity: Any, front: Array) -> None:
         front[i + fourth] = d
 
 
-def _scan_back_lanes(values: Array, m: int, identity: Any, back: Array) -> None:
+def _scan_blocks_back(values: Array, m: int, identity: Any, back: Array) -> None:
+    """The same from the end of each block to its beginning."""
+    if len(values) < LANES * m:
+        total = identity
+        for i in range(len(values) - 1, -1, -1):
+            total = join(total, values[i])
+            back[i] = total
+        return
     second, third, fourth = index(m), index(2 * m), index(3 * m)
     a = b = c = d = identity
     for step in range(m):
+        prefetch_to_read(values, LANES * (m + step))
         i = index(m - 1 - step)
         a = join(a, values[i])
         b = join(b, values[i + second])
