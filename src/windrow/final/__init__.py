@@ -1,5 +1,6 @@
 """Final aggregation: windows from the partials of their slices; one algorithm a file, one interface."""
 
+from windrow.final.arrays import slide
 from windrow.final.base import FinalAggregator, refuse_mismatch
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
 from windrow.final.choose import FINAL_AGGREGATORS, choose, named
@@ -17,4 +18,5 @@ __all__ = [
     "choose",
     "named",
     "refuse_mismatch",
+    "slide",
 ]
