@@ -69,7 +69,7 @@ def _sum(column: Column, frame: Frame, out: Array) -> None:
     if out.dtype.kind == "f":
         frame.fold(values, (ADD, ADD), out)
     elif _fits(values, frame.longest):
-        frame.fold(values.view(np.int64) if values.dtype == np.uint64 else values, (ADD, ADD), out)
+        frame.fold(values, (ADD, ADD), out)
     else:
         _sum_in_limbs(values, frame, out)
 
@@ -97,11 +97,12 @@ def _sum_in_limbs(values: Array, frame: Frame, out: Array) -> None:
 
 def _mean(column: Column, frame: Frame, out: Array) -> None:
     values = _without_missing(column, 0)
-    if out.dtype == values.dtype or not (values.dtype.kind in "iu" and _fits(values, frame.longest)):
-        frame.fold(values, (ADD, ADD), out)  # large integers are added up as floats, as Spark does
+    if values.dtype.kind == "f" or not _fits(values, frame.longest):
+        # Large integers are added up as floats, as Spark does.
+        frame.fold(values.astype(np.float64, copy=False), (ADD, ADD), out)
     else:
         sums = np.empty(len(out), np.int64)
-        _sum(column, frame, sums)
+        frame.fold(values, (ADD, ADD), sums)
         np.copyto(out, sums)
     if column.missing is None:
         frame.divide(out)
@@ -111,22 +112,25 @@ def _mean(column: Column, frame: Frame, out: Array) -> None:
 
 def _extreme(op: str, column: Column, frame: Frame, out: Array) -> None:
     plain, careful = extreme(op, column.missing is not None)
-    if column.kind.kind == "f":
-        values = column.values if column.missing is None else _without_missing(column, np.nan)
-        direct = out if out.dtype == values.dtype else np.empty(len(out), values.dtype)
-        frame.fold(values, (plain, careful), direct)
-        if direct is not out:
-            np.copyto(out, direct, casting="same_kind")
-        return
-    if column.kind.kind in "mM":
+    values = column.values
+    shift = 0
+    if values.dtype.kind == "f":
+        values = _without_missing(column, np.nan)
+    elif column.kind.kind in "mM":
         # NaT is the least integer: right for max; for min, one less makes it the greatest.
         shift = 1 if op == "min" else 0
-        with np.errstate(over="ignore"):
-            frame.fold(column.values - shift, (plain, plain), out.view(np.int64))
-            out.view(np.int64)[:] += shift
-        return
-    values = _without_missing(column, plain.identity(column.values.dtype))
-    frame.fold(values, (plain, plain), out.view(values.dtype))
+        values = values - shift
+        careful = plain
+    else:
+        values = _without_missing(column, plain.identity(values.dtype))
+        careful = plain
+    answers = out.view(np.int64) if column.kind.kind in "mM" else out
+    direct = answers if answers.dtype == values.dtype else np.empty(len(out), values.dtype)
+    frame.fold(values, (plain, careful), direct)
+    if direct is not answers:
+        np.copyto(answers, direct, casting="unsafe")
+    if shift:
+        answers += shift
 
 
 def _variance(op: str, column: Column, frame: Frame, out: Array) -> None:

@@ -19,7 +19,7 @@ Windows shorter than 16 are doubled instead: windows of 2s values come from two 
 | needs | associative, commutative |
 | time | 3 operations a value and 1/m more; flat in w |
 | space | 2 w/m totals and 8 m values |
-| source | van Herk 1992 and Gil & Werman 1993 (blocks); TwoStacks in Shein 2019, §2.3.2; the middle is our own |
+| source | blocks: van Herk 1992, Gil & Werman 1993; TwoStacks: Shein 2019, §2.3.2; middles: our own |
 """
 
 from __future__ import annotations
@@ -86,6 +86,8 @@ def block_length(window: int, blocks: range = BLOCKS) -> int:
 
 def _slide(values: Array, window: int, m: int, needs_numbers: bool, identity: Any, out: Array) -> int:
     ends = window - 1
+    if needs_numbers and _has_nan(values[:ends]):
+        return 0
     whole = ends // m - 1  # totals in a middle
     rest = ends - (whole + 1) * m  # and single values before them
     back = np.empty(LANES * m, out.dtype)
@@ -234,9 +236,9 @@ def _scan_blocks(values: Array, m: int, identity: Any, front: Array) -> None:
     """Running aggregates, starting anew at every block: of four whole blocks, or of one."""
     if len(values) < LANES * m:
         total = identity
-        for i in range(len(values)):
-            total = join(total, values[i])
-            front[i] = total
+        for place in range(len(values)):
+            total = join(total, values[place])
+            front[place] = total
         return
     second, third, fourth = index(m), index(2 * m), index(3 * m)
     a = b = c = d = identity
@@ -257,9 +259,9 @@ def _scan_blocks_back(values: Array, m: int, identity: Any, back: Array) -> None
     """The same from the end of each block to its beginning."""
     if len(values) < LANES * m:
         total = identity
-        for i in range(len(values) - 1, -1, -1):
-            total = join(total, values[i])
-            back[i] = total
+        for place in range(len(values) - 1, -1, -1):
+            total = join(total, values[place])
+            back[place] = total
         return
     second, third, fourth = index(m), index(2 * m), index(3 * m)
     a = b = c = d = identity

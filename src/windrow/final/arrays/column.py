@@ -22,7 +22,7 @@ class Column:
 
     source: Any
     values: Array
-    """One-dimensional and contiguous: floats, integers (bools and times too, by what is underneath)."""
+    """One-dimensional and contiguous: float64, or integers (bools and times too, by what is underneath)."""
     missing: Array | None
     """True where there is no value; None if they are all there."""
     kind: np.dtype[Any]
@@ -50,16 +50,20 @@ class Column:
             if isinstance(self.source.dtype, pd.DatetimeTZDtype) and column.dtype.kind == "M":
                 column = column.dt.tz_localize("UTC").dt.tz_convert(self.source.dtype.tz)
             elif nullable:
-                column = column.convert_dtypes(convert_integer=False, convert_floating=False)
-                column = column.astype(
-                    str(column.dtype).capitalize().replace("Ui", "UI")
-                )  # float64 → Float64
-                if empty is not None:
-                    column = column.mask(empty[row])
+                mask = np.zeros(len(answer), bool) if empty is None else empty[row]
+                column = pd.Series(_masked(answer, mask), index, name=self.source.name)
             columns.append(column)
         if labels is None:
             return columns[0]
         return pd.DataFrame(dict(enumerate(columns)), index).set_axis(list(labels), axis=1)
+
+
+def _masked(answers: Array, empty: Array) -> Any:
+    if answers.dtype.kind == "f":
+        return pd.arrays.FloatingArray(answers, empty)
+    if answers.dtype.kind == "b":
+        return pd.arrays.BooleanArray(answers, empty)
+    return pd.arrays.IntegerArray(answers, empty)
 
 
 def column(source: Any, skip_nan: bool | None) -> Column:
@@ -99,18 +103,19 @@ def _read(source: Any) -> tuple[Array, Array | None]:
         if kind is None or kind.kind not in "fiub":
             raise InputError(f"values must be numbers, not {source.dtype}; convert them first")
         missing = source.isna().to_numpy()
-        return source.fillna(0).to_numpy(kind), missing if missing.any() else None
+        return source.to_numpy(kind, na_value=kind.type(0)), missing if missing.any() else None
     return np.asarray(source), None
 
 
 def _numbers(values: Array) -> Array:
-    """As the kernels take them: in this machine's order, without gaps, of a width that Numba knows."""
-    if not values.dtype.isnative:
-        values = values.astype(values.dtype.newbyteorder("="))
-    if values.dtype.kind == "f" and values.dtype.itemsize not in (4, 8):
-        values = values.astype(np.float32 if values.dtype.itemsize < 4 else np.float64)
+    """As the kernels take them: float64, int64, or uint64 for those beyond; without gaps.
+
+    Narrower types would be compiled each by itself, which takes a second and saves a copy.
+    """
+    if values.dtype.kind == "f":
+        return np.ascontiguousarray(values, np.float64)
     if values.dtype.kind in "mM":
-        values = values.view(np.int64)
-    elif values.dtype.kind == "b":
-        values = values.view(np.uint8)
-    return np.ascontiguousarray(values)
+        return np.ascontiguousarray(values, values.dtype.newbyteorder("=")).view(np.int64)
+    if values.dtype.kind == "u" and values.max(initial=0) > np.iinfo(np.int64).max:
+        return np.ascontiguousarray(values, np.uint64)
+    return np.ascontiguousarray(values, np.int64)

@@ -50,22 +50,22 @@ def chained(op: str, column: Column, frames: Sequence[Frame]) -> bool:
         return False
     if not all(isinstance(frame, LastValues) and frame.every == 1 for frame in frames):
         return False
-    distances = _distances(_ascending(frames))
+    distances = np.diff(_ascending(frames))
     return 2 * len(np.unique(distances)) <= len(distances)
 
 
-def slide_chained(op: str, column: Column, frames: Sequence[Frame], rows: Array) -> list[None]:
+def slide_chained(op: str, column: Column, frames: Sequence[Frame], rows: Array) -> None:
     """Fill `rows`, one for each frame."""
     windows = _ascending(frames)
-    shortest = next(frame for frame in frames if frame.longest == windows[0])
+    length = len(column.values)
     base = "sum" if op == "avg" else op
-    distances, which = np.unique(_distances(windows), return_inverse=True)
-    between = np.empty((len(distances), len(column.values)))
+    distances, which = np.unique(np.diff(windows), return_inverse=True)
+    between = np.empty((len(distances), length))
     for distance, row in zip(distances, between):
-        answer(base, column, LastValues(len(row), max(int(distance), 1), blocks=shortest.blocks), row)
+        answer(base, column, LastValues(length, int(distance)), row)
     order = {int(window): place for place, window in enumerate(windows)}
-    made = rows if _is_ascending(frames) else np.empty((len(windows), rows.shape[1]))
-    answer(base, column, shortest, made[0])
+    made = rows if _is_ascending(frames) else np.empty((len(windows), length))
+    answer(base, column, LastValues(length, int(windows[0])), made[0])
     bind(_chain, join=_careful(base, column).function)(windows, which, between, made)
     if made is not rows:
         for frame, row in zip(frames, rows, strict=True):
@@ -73,7 +73,6 @@ def slide_chained(op: str, column: Column, frames: Sequence[Frame], rows: Array)
     if op == "avg":
         for frame, row in zip(frames, rows, strict=True):
             frame.divide(row)
-    return [None] * len(frames)
 
 
 def _chain(windows: Array, which: Array, between: Array, out: Array) -> None:
@@ -106,7 +105,3 @@ def _ascending(frames: Sequence[Frame]) -> Array:
 
 def _is_ascending(frames: Sequence[Frame]) -> bool:
     return bool(np.all(np.diff([frame.longest for frame in frames]) > 0))
-
-
-def _distances(windows: Array) -> Array:
-    return np.diff(windows)

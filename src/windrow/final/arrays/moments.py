@@ -23,11 +23,11 @@ def moments(sample: bool, skip_nan: bool) -> Monoid:
 
 
 def _lift(value: Any) -> tuple[float, float, float]:
-    return 1.0, float(value), 0.0
+    return 1.0, value, value - value  # an infinity has no variance, even alone
 
 
 def _lift_number(value: Any) -> tuple[float, float, float]:
-    return (0.0, 0.0, 0.0) if value != value else (1.0, float(value), 0.0)
+    return (0.0, 0.0, 0.0) if value != value else (1.0, value, value - value)
 
 
 def _merge(a: Any, b: Any) -> tuple[float, float, float]:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+WINDOW = "a window must be a positive number of values, or a duration"
 DURATIONS = (str, timedelta, np.timedelta64)  # pandas' Timedelta is a timedelta
 
 
@@ -83,25 +84,28 @@ def slide(
     """
     name = _known(op)
     numbers = column(values, skip_nan)
-    if isinstance(slide, bool) or not isinstance(slide, int | np.integer) or slide < 1:
-        raise InputError(f"slide must be a positive number of values, not {slide!r}")
+    every = _number(slide, "slide must be a positive number of values")
     many = isinstance(window, list | tuple | range | np.ndarray | pd.Index) and np.ndim(window) == 1
     windows = list(window) if many else [window]
     if not windows:
         raise InputError("the list of windows is empty; give one window at least")
     if many and not partial:
         raise InputError("partial=False needs a single window: the answers of several differ in number")
-    frames = _frames(numbers, windows, times, int(slide), partial, _blocks)
+    frames = _frames(numbers, windows, times, every, partial, _blocks)
     kind = result_type(name, numbers)
     rows = _rows(out, (len(windows), frames[0].size), kind)
+    masks = []
     if many and chained(name, numbers, frames):
-        empty = slide_chained(name, numbers, frames, rows)
+        slide_chained(name, numbers, frames, rows)
     else:
-        empty = [answer(name, numbers, frame, row) for frame, row in zip(frames, rows, strict=True)]
+        for frame, row in zip(frames, rows, strict=True):
+            mask = answer(name, numbers, frame, row)
+            if mask is not None:
+                masks.append(mask)
     if out is not None:
         return out
-    masks = None if empty[0] is None else np.stack([np.asarray(mask) for mask in empty])
-    return numbers.wrap(rows, masks, frames[0].ends, windows if many else None)
+    empty = np.stack(masks) if masks else None
+    return numbers.wrap(rows, empty, frames[0].ends, windows if many else None)
 
 
 def _known(op: str) -> str:
@@ -116,7 +120,7 @@ def _rows(out: Array | None, shape: tuple[int, int], kind: np.dtype[Any]) -> Arr
     """Room for the answers, a row a window; `out` itself if it was given."""
     if out is None:
         return np.empty(shape, kind)
-    if shape[0] != 1 or not isinstance(out, np.ndarray) or out.shape != shape[1:] or out.dtype != kind:
+    if shape[0] != 1 or out.shape != shape[1:] or out.dtype != kind:
         raise InputError(f"out must be an array of {shape[1]} {kind} values, for a single window")
     if not out.flags.c_contiguous:
         raise InputError("out must be contiguous")
@@ -133,7 +137,7 @@ def _frames(
             raise InputError(f"a window of time ({windows[0]!r}) needs times=, the time of each value")
         times = index
     if times is None:
-        return [LastValues(length, _number(window), every, partial, blocks) for window in windows]
+        return [LastValues(length, _number(window, WINDOW), every, partial, blocks) for window in windows]
     if not partial:
         raise InputError("partial=False is for windows of a number of values; with times they are never full")
     instants = _instants(times, length)
@@ -143,10 +147,10 @@ def _frames(
     ]
 
 
-def _number(window: Any) -> int:
-    if isinstance(window, bool) or not isinstance(window, int | np.integer) or window < 1:
-        raise InputError(f"a window must be a positive number of values, or a duration, not {window!r}")
-    return int(window)
+def _number(given: Any, rule: str) -> int:
+    if isinstance(given, bool) or not isinstance(given, int | np.integer) or given < 1:
+        raise InputError(f"{rule}, not {given!r}")
+    return int(given)
 
 
 def _instants(times: Any, length: int) -> Array:
