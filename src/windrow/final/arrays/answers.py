@@ -66,9 +66,7 @@ def _count(column: Column, frame: Frame, out: Array) -> None:
 
 def _sum(column: Column, frame: Frame, out: Array) -> None:
     values = _without_missing(column, 0)
-    if out.dtype.kind == "f":
-        frame.fold(values, (ADD, ADD), out)
-    elif _fits(values, frame.longest):
+    if out.dtype.kind == "f" or _fits(values, frame.longest):
         frame.fold(values, (ADD, ADD), out)
     else:
         _sum_in_limbs(values, frame, out)

@@ -22,28 +22,35 @@ if TYPE_CHECKING:
 def bind(kernel: Callable[..., Any], **functions: Callable[..., Any]) -> Callable[..., Any]:
     """`kernel` with its free names bound to `functions`, compiled.
 
-    >>> def twice(value):
-    ...     return join(value, value)
-    >>> import operator
-    >>> bind(twice, join=lambda a, b: a + b)(21)
+    >>> import numpy as np
+    >>> from windrow.final.arrays.blocked import _fold
+    >>> bind(_fold, join=lambda a, b: a + b)(np.array([20, 22]), 0)
     42
     """
-    compiled = {name: njit(function) for name, function in functions.items()}
     fingerprint = sha256()
     for name in sorted(functions):
         code = cast("FunctionType", functions[name]).__code__
         fingerprint.update(name.encode() + code.co_code + repr(code.co_consts).encode())
-    return _compiled(cast("FunctionType", kernel), compiled, fingerprint.hexdigest()[:8])
+    names = tuple((name, _compiled(function)) for name, function in functions.items())
+    return _bound(cast("FunctionType", kernel), names, fingerprint.hexdigest()[:8])
 
 
-def _compiled(function: FunctionType, names: dict[str, Any], mark: str) -> Callable[..., Any]:
+@cache
+def _bound(function: FunctionType, names: tuple[tuple[str, Any], ...], mark: str) -> Callable[..., Any]:
     parts = {
-        name: _compiled(part, names, mark)
+        name: _bound(part, names, mark)
         for name in function.__code__.co_names
         if isinstance(part := function.__globals__.get(name), FunctionType)
         and part.__module__ == function.__module__
     }
-    copy = FunctionType(function.__code__, {**function.__globals__, **names, **parts}, function.__name__)
+    bound = {**function.__globals__, **dict(names), **parts}
+    copy = FunctionType(function.__code__, bound, function.__name__)
     copy.__module__ = function.__module__
+    # Numba's cache goes by the name and does not notice when what is bound changes.
     copy.__qualname__ = f"{function.__name__}_{mark}"
     return cast("Callable[..., Any]", njit(cache=True, nogil=True)(copy))
+
+
+@cache
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return cast("Callable[..., Any]", njit(function))

@@ -77,7 +77,7 @@ def block_length(window: int, blocks: range = BLOCKS) -> int:
     The remainder is added up one by one, for every block.
 
     >>> block_length(17), block_length(1_001), block_length(1_048_576)
-    (16, 250, 205)
+    (16, 83, 93)
     """
     if window - 1 <= blocks[-1]:
         return window - 1

@@ -55,11 +55,11 @@ def slide(
     Many windows at once are a list, and give a column each:
 
     >>> slide([3, 1, 4, 1, 5], "sum", [1, 2, 4])
-    array([[3, 3, 3],
-           [1, 4, 4],
-           [4, 5, 8],
-           [1, 5, 9],
-           [5, 6, 11]])
+    array([[ 3,  3,  3],
+           [ 1,  4,  4],
+           [ 4,  5,  8],
+           [ 1,  5,  9],
+           [ 5,  6, 11]])
 
     A window of time needs to know the time of each value, ascending; at time t it holds the values with
     t - window < time ≤ t. A Series that is indexed by time needs no `times`.
