@@ -81,7 +81,8 @@ class Final:
         if window in self.settings.peer_windows:
             runs |= peers(values, op, window)
             few = values[: min(len(values), 1 << 20)]
-            self.comparisons.append({"op": op, "window": window, **compare(few, op, window)})
+            same = compare(few, op, min(window, len(few)))
+            self.comparisons.append({"op": op, "window": window, **same})
         alternate(runs, 1)  # warms up
         for way, timing in alternate(runs, self.settings.repeats).items():
             self._record(op, window, way, timing)

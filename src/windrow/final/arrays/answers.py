@@ -51,9 +51,9 @@ def answer(op: str, column: Column, frame: Frame, out: Array) -> Array | None:
         _variance(op, column, frame, out)
     if column.missing is None:
         return None
-    empty = frame.count(~column.missing) <= (1 if op.endswith("samp") else 0)
+    empty: Array = frame.count(column.missing) <= (1 if op.endswith("samp") else 0)
     if out.dtype.kind == "f":
-        out[empty] = np.nan
+        np.copyto(out, np.nan, where=empty)
     return empty
 
 
@@ -61,7 +61,7 @@ def _count(column: Column, frame: Frame, out: Array) -> None:
     missing = column.missing
     if column.kind.kind in "mM":
         missing = column.values == np.iinfo(np.int64).min  # NaT
-    np.copyto(out, frame.counts() if missing is None else frame.count(~missing))
+    np.copyto(out, frame.counts() if missing is None else frame.count(missing))
 
 
 def _sum(column: Column, frame: Frame, out: Array) -> None:
@@ -105,7 +105,7 @@ def _mean(column: Column, frame: Frame, out: Array) -> None:
     if column.missing is None:
         frame.divide(out)
     else:
-        out /= np.maximum(frame.count(~column.missing), 1)
+        out /= np.maximum(frame.count(column.missing), 1)
 
 
 def _extreme(op: str, column: Column, frame: Frame, out: Array) -> None:

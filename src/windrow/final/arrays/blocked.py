@@ -86,8 +86,6 @@ def block_length(window: int, blocks: range = BLOCKS) -> int:
 
 def _slide(values: Array, window: int, m: int, needs_numbers: bool, identity: Any, out: Array) -> int:
     ends = window - 1
-    if needs_numbers and _has_nan(values[:ends]):
-        return 0
     whole = ends // m - 1  # totals in a middle
     rest = ends - (whole + 1) * m  # and single values before them
     back = np.empty(LANES * m, out.dtype)
@@ -97,10 +95,15 @@ def _slide(values: Array, window: int, m: int, needs_numbers: bool, identity: An
     held = 0
     later = identity
     left = 0
+    if needs_numbers and _has_nan(values[: ends - whole * m]):
+        return 0
     while held < whole:
         lanes = LANES if whole - held >= LANES else 1
         start = ends - (whole - held) * m
-        _scan_blocks(values[start : start + lanes * m], m, identity, front)
+        entering = values[start : start + lanes * m]
+        if needs_numbers and _has_nan(entering):
+            return 0
+        _scan_blocks(entering, m, identity, front)
         for lane in range(lanes):
             totals[held] = front[lane * m + m - 1]
             later = join(later, totals[held])

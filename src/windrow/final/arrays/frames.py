@@ -9,7 +9,7 @@ import numpy as np
 
 from windrow.final.arrays.bind import bind
 from windrow.final.arrays.blocked import BLOCKS, accumulate, slide_blocked
-from windrow.final.arrays.bounded import Monoid, scalar, slide_bounded
+from windrow.final.arrays.bounded import Monoid, count_present, longest, scalar, slide_bounded
 
 if TYPE_CHECKING:
     from windrow.final.arrays.joins import Join
@@ -52,13 +52,13 @@ class LastValues:
     def counts(self) -> Array:
         """How many values each answer sees."""
         counts = np.arange(1, self.length + 1)[self.ends]
-        return np.minimum(counts, self.window, out=counts)
+        return np.minimum(counts, self.window)
 
-    def count(self, present: Array) -> Array:
-        """How many of the values that each answer sees are present."""
-        running = np.concatenate([[0], np.cumsum(present, dtype=np.int64)])
-        ends = np.arange(1, self.length + 1)[self.ends]
-        return running[ends] - running[np.maximum(ends - self.window, 0)]
+    def count(self, missing: Array) -> Array:
+        """How many of the values that each answer sees are not missing."""
+        counts = np.empty(self.length // self.every, np.int64)
+        count_present(missing, None, self.window, self.every, counts)
+        return counts[len(counts) - self.size :]
 
     def divide(self, sums: Array) -> Array:
         """Sums to means, in place: without an array of counts, which are all the same but at the start."""
@@ -131,16 +131,17 @@ class LastDuration:
     @property
     def longest(self) -> int:
         """The most values that an answer sees."""
-        return int(np.max(self.counts(), initial=0))
+        return longest(self.bounds, self.every)
 
     def counts(self) -> Array:
         """How many values each answer sees."""
         return np.arange(1, self.length + 1)[self.ends] - self.bounds
 
-    def count(self, present: Array) -> Array:
-        """How many of the values that each answer sees are present."""
-        running = np.concatenate([[0], np.cumsum(present, dtype=np.int64)])
-        return running[1:][self.ends] - running[self.bounds]
+    def count(self, missing: Array) -> Array:
+        """How many of the values that each answer sees are not missing."""
+        counts = np.empty(self.size, np.int64)
+        count_present(missing, self.bounds, 0, self.every, counts)
+        return counts
 
     def divide(self, sums: Array) -> Array:
         """Sums to means, in place."""
