@@ -100,15 +100,12 @@ def lower_bounds(times: Array, duration: Any, every: int) -> Array:
 
 def _lower_bounds(times: Array, duration: Any, every: int) -> Array:
     bounds = np.empty(len(times) // every, np.int64)
-    answer = 0
     begin = 0
-    while answer < len(bounds):
-        # Either the window begins later or the answer is done; written without a branch, because there
-        # is nothing in irregular times that the processor could predict. Measured: 6 ns against 13.
-        left = times[(answer + 1) * every - 1] - times[begin] >= duration
+    for answer in range(len(bounds)):
+        now = times[(answer + 1) * every - 1]
+        while now - times[begin] >= duration:
+            begin += 1
         bounds[answer] = begin
-        begin += left
-        answer += 1 - left
     return bounds
 
 
