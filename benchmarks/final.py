@@ -2,8 +2,8 @@
 
 Floats at random, an answer a value, the window growing from one value to half of them; max, which cannot be
 subtracted, and sum. `_final_peers.py` says who answers. Windrow and the copy write to the same array,
-which they have written to before. They take turns, and the fastest of many runs counts: what else happens on
-the machine can only slow down something as short as this.
+which they have written to before. Everybody runs equally often, in turns. The fastest run counts: what else
+happens on the machine can only slow down something as short as this; medians are in the report beside it.
 """
 
 from __future__ import annotations
@@ -39,13 +39,12 @@ class Settings:
     windows: tuple[int, ...]
     peer_windows: tuple[int, ...]
     repeats: int
-    peer_repeats: int
 
 
 FULL = Settings(
-    1 << 25, tuple(1 << power for power in range(25)), tuple(1 << power for power in range(0, 25, 4)), 12, 3
+    1 << 25, tuple(1 << power for power in range(25)), tuple(1 << power for power in range(0, 25, 4)), 5
 )
-QUICK = Settings(1 << 20, (1, 16, 1 << 10, 1 << 19), (16, 1 << 10), 5, 3)
+QUICK = Settings(1 << 20, (1, 16, 1 << 10, 1 << 19), (16, 1 << 10), 5)
 
 
 class Final:
@@ -60,7 +59,10 @@ class Final:
         """Measure everything; the report."""
         facts = machine() | versions()
         rng = np.random.default_rng(17)
-        values, out = rng.normal(size=self.settings.values), np.zeros(self.settings.values)
+        values, out = (
+            rng.normal(size=self.settings.values),
+            np.ones(self.settings.values),
+        )  # zeros would get their memory later
         longest = self.settings.windows[-1]
         extra = extra_megabytes(values, out, longest)
         for op in OPS:
@@ -69,7 +71,7 @@ class Final:
         return {
             "machine": facts,
             "values": self.settings.values,
-            "repeats": {"Windrow and memcpy": self.settings.repeats, "peers": self.settings.peer_repeats},
+            "repeats": self.settings.repeats,
             "extra_memory_mb": {"window": longest, "mb": round(extra, 1)},
             "measurements": self.measurements,
             "answers_compared": self.comparisons,
@@ -79,18 +81,17 @@ class Final:
     # measuring
 
     def _measure(self, op: str, window: int, values: np.ndarray, out: np.ndarray) -> None:
-        own = ours(values, out, op, window)
-        alternate(own, 1)  # warms up
-        timings = alternate(own, self.settings.repeats)
+        runs = ours(values, out, op, window)
+        alternate(runs, 1)  # warms up; the peers are by their comparison
         if window in self.settings.peer_windows:
-            timings |= alternate(peers(values, op, window), self.settings.peer_repeats)
+            runs |= peers(values, op, window)
             few = values[: min(len(values), 1 << 20)]
             same = compare(few, op, min(window, len(few)))
             self.comparisons.append({"op": op, "window": window, **same})
-        for way, timing in timings.items():
+        for way, timing in alternate(runs, self.settings.repeats).items():
             self._record(op, window, way, timing)
         copy = self._fastest(MEMCPY, op, window) or 1.0
-        took = {way: self._fastest(way, op, window) for way in timings}
+        took = {way: self._fastest(way, op, window) for way in runs}
         listed = ", ".join(f"{way} {s / copy:.1f}" for way, s in took.items() if s is not None)
         console.print(f"{op}, window {window:,}, in copies: {listed}")
 
@@ -102,6 +103,7 @@ class Final:
                 "way": way,
                 "seconds": [round(s, 5) for s in timing.seconds],
                 "fastest": min(timing.seconds),
+                "median": timing.median,
                 "nanoseconds_a_value": round(min(timing.seconds) / self.settings.values * 1e9, 3),
                 "spread": round(timing.spread, 3),
             }

@@ -28,7 +28,7 @@ def final() -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def report(final: ModuleType) -> dict[str, Any]:
-    return final.Final(final.Settings(2_000, (1, 16, 100), (16,), repeats=2, peer_repeats=1)).run()
+    return final.Final(final.Settings(2_000, (1, 16, 100), (16,), repeats=2)).run()
 
 
 def test_everybody_gives_the_same_answers(report):
