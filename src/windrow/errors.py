@@ -83,6 +83,14 @@ class QueryFailed(WindrowError):
     """A query failed while it ran; the message carries the query's name and Spark's reason."""
 
 
+class InputError(WindrowError, ValueError):
+    """An argument of a function on arrays cannot be used: the wrong shape, type or value."""
+
+
+class SumOverflow(WindrowError, OverflowError):
+    """The sum of a window of integers does not fit in 64 bits."""
+
+
 def suggestion(wrong: str, known: Iterable[str]) -> str:
     """A hint naming the closest known word, or nothing.
 

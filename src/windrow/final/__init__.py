@@ -1,5 +1,6 @@
 """Final aggregation: windows from the partials of their slices; one algorithm a file, one interface."""
 
+from windrow.final.arrays import slide
 from windrow.final.base import FinalAggregator, refuse_mismatch
 from windrow.final.base_intervals import BaseIntervals
 from windrow.final.blocked_two_stacks import BlockedTwoStacks
@@ -37,4 +38,5 @@ __all__ = [
     "named",
     "refuse_mismatch",
     "shipped_costs",
+    "slide",
 ]
