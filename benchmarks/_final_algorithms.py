@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import ctypes
 import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numba import njit
 
 from windrow.aggregates import Operation
+from windrow.aggregates.operations import ADD_INTEGERS, GREATEST
 from windrow.final import (
     FINAL_AGGREGATORS,
     BlockedTwoStacks,
@@ -32,6 +35,104 @@ from windrow.final.specialise import specialise
 CHUNK = 1 << 16
 ENTRY = 8
 """Bytes of an entry's record: an integer of 64 bits."""
+OPERATIONS = {"sum": ADD_INTEGERS, "max": GREATEST}
+LATENCY_WINDOW = 1024
+OUTLIERS = 0.005
+"""Percent of the slowest slides that are left out, as in the paper: the machine has other things to do."""
+SPIKES = 2 * LATENCY_WINDOW + 100
+"""Slides in a row that the figure of spikes shows: two turns of a window."""
+SPACE = {
+    "recalculate": 1, "subtract_on_evict": 1, "slick_deque_inv": 1, "slick_deque_non_inv": 2, "two_stacks": 2,
+    "daba": 2, "flat_fit": 2, "flat_fat": 2, "b_int": 2, "blocked_two_stacks": 2,
+}  # fmt: skip
+"""Table 4's space of a single query, in windows; the blocked stacks are two stacks."""
+ONCE_A_WINDOW = ("blocked_two_stacks", "two_stacks", "daba", "flat_fit")
+"""What costs most in them happens once a window, so that a measurement has to be as long as one."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What is measured."""
+
+    windows: tuple[int, ...]
+    all_ranges: tuple[int, ...]
+    memory: tuple[int, ...]
+    counted: tuple[int, ...]
+    slides: int
+    latencies: int
+    repeats: int
+
+
+FULL = Sizes(
+    windows=tuple(1 << power for power in range(0, 25, 2)),
+    all_ranges=tuple(1 << power for power in range(11)),
+    memory=(*(1 << power for power in range(4, 21, 2)), *(3 << power for power in range(4, 20, 4))),
+    counted=(1, 4, 16, 64, 256),
+    slides=1 << 18,
+    latencies=1_000_000,
+    repeats=3,
+)
+QUICK = Sizes((1, 64, 4096), (1, 16), (64, 96, 4096), (16,), 1 << 14, 20_000, 1)
+
+
+def measure(sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
+    """Everything about every algorithm, as it stands in the report."""
+    single, every, latency, space, counts = [], [], [], [], []
+    for op, operation in OPERATIONS.items():
+        for name in algorithms(operation):
+            say(f"{op}, {name}")
+            about = {"op": op, "algorithm": name}
+            for n in sizes.windows:
+                if name == "recalculate" and n > 1 << 12:
+                    continue
+                slides = max(sizes.slides, n) if name in ONCE_A_WINDOW else sizes.slides
+                slides = min(slides, (1 << 24) // n) if name == "recalculate" else slides
+                rates = [throughput(name, operation, [n], slides) for _ in range(sizes.repeats)]
+                single.append({**about, "window": n, "slides_a_second": round(max(rates))})
+            if FINAL_AGGREGATORS[name].many_ranges:
+                for n in sizes.all_ranges:
+                    slides = max(
+                        min(sizes.slides, (1 << 21) // (n * (n if name == "recalculate" else 1))), 64
+                    )
+                    rate = max(throughput(name, operation, list(range(1, n + 1)), slides) for _ in range(2))
+                    taken = operations(name, operation, list(range(1, n + 1)), 8)[0] if n <= 64 else None
+                    every.append(
+                        {**about, "window": n, "slides_a_second": round(rate), "operations_a_slide": taken}
+                    )
+            shown = latencies(name, operation, LATENCY_WINDOW, _fewer(name, sizes.latencies))
+            latency.append({**about, **_summary(shown)})
+            for n in sizes.memory:
+                space.append({**about, "window": n, "records_an_entry": round(memory(name, operation, n), 3)})
+            for n in sizes.counted:
+                average, worst = operations(name, operation, [n], 2 * n + 2)
+                counts.append({**about, "window": n, "average": round(average, 3), "worst": worst})
+    return {
+        "single": single, "all_ranges": every, "latency": latency, "memory": space, "operations": counts,
+        "latency_window": LATENCY_WINDOW,
+    }  # fmt: skip
+
+
+def excess(measured: Mapping[str, Any]) -> float:
+    """The most memory that any algorithm takes, as a part of what Table 4 allows, at powers of two."""
+    return max(
+        row["records_an_entry"] / (SPACE[row["algorithm"]] + 0.02)  # the running totals are beside the window
+        for row in measured["memory"]
+        if row["window"] & (row["window"] - 1) == 0 and row["window"] >= 256
+    )
+
+
+def _fewer(name: str, slides: int) -> int:
+    return slides // 20 if name == "recalculate" else slides
+
+
+def _summary(nanoseconds: np.ndarray[Any, Any]) -> dict[str, Any]:
+    kept = np.sort(nanoseconds)[: -max(round(len(nanoseconds) * OUTLIERS / 100), 1)]
+    percentiles = {str(p): int(np.percentile(kept, p)) for p in (0, 25, 50, 75, 99, 99.9, 100)}
+    return {
+        "average": round(float(kept.mean()), 1),
+        "percentiles": percentiles,
+        "in_a_row": nanoseconds[-SPIKES:].tolist(),
+    }
 
 
 def algorithms(operation: Operation, *, many: bool = False) -> dict[str, type[FinalAggregator]]:

@@ -1,4 +1,4 @@
-"""How far is a sliding window over an array from a plain copy, and from what other libraries take?
+"""How far is a sliding window over an array from a plain copy, and from other libraries and algorithms?
 
 Floats at random, an answer a value, the window growing from one value to half of them; max, which cannot be
 subtracted, and sum. `_final_peers.py` says who answers. Windrow and the copy write to the same array,
@@ -11,9 +11,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import _final_algorithms
 import numpy as np
+from _final_algorithms import excess, measure
+from _final_algorithms_figure import draw_algorithms
 from _final_figure import draw
 from _final_peers import (
     MEMCPY,
@@ -39,12 +43,17 @@ class Settings:
     windows: tuple[int, ...]
     peer_windows: tuple[int, ...]
     repeats: int
+    sizes: _final_algorithms.Sizes
 
 
 FULL = Settings(
-    1 << 25, tuple(1 << power for power in range(25)), tuple(1 << power for power in range(0, 25, 4)), 5
+    1 << 25,
+    tuple(1 << power for power in range(25)),
+    tuple(1 << power for power in range(0, 25, 4)),
+    5,
+    _final_algorithms.FULL,
 )
-QUICK = Settings(1 << 20, (1, 16, 1 << 10, 1 << 19), (16, 1 << 10), 5)
+QUICK = Settings(1 << 20, (1, 16, 1 << 10, 1 << 19), (16, 1 << 10), 5, _final_algorithms.QUICK)
 
 
 class Final:
@@ -54,6 +63,7 @@ class Final:
         self.settings = settings
         self.measurements: list[dict[str, Any]] = []
         self.comparisons: list[dict[str, Any]] = []
+        self.algorithms: dict[str, Any] = {}
 
     def run(self) -> dict[str, Any]:
         """Measure everything; the report."""
@@ -68,6 +78,8 @@ class Final:
         for op in OPS:
             for window in self.settings.windows:
                 self._measure(op, window, values, out)
+        console.print("the final aggregators, one by one")
+        self.algorithms = measure(self.settings.sizes, console.print)
         return {
             "machine": facts,
             "values": self.settings.values,
@@ -75,6 +87,7 @@ class Final:
             "extra_memory_mb": {"window": longest, "mb": round(extra, 1)},
             "measurements": self.measurements,
             "answers_compared": self.comparisons,
+            "algorithms": self.algorithms,
             "bars": [bar.row() for bar in self._bars(extra)],
         }
 
@@ -124,6 +137,8 @@ class Final:
             yield Bar(f"{peer} / Windrow, max, the least window", least, bound, at_most=False)
         part = extra * 1e6 / (8 * self.settings.values)
         yield Bar("extra memory of the longest window / memory of the values", part, 0.05, at_most=True)
+        worst = excess(self.algorithms)
+        yield Bar("memory of any algorithm / Table 4's space, windows of 2^k", worst, 1.0, at_most=True)
 
     def _ratios(self, above: str, below: str, op: str, windows: list[int]) -> list[float]:
         pairs = [(self._fastest(above, op, window), self._fastest(below, op, window)) for window in windows]
@@ -135,10 +150,16 @@ class Final:
         return next(found, None)
 
 
+def draw_both(report: Mapping[str, Any], path: Path) -> None:
+    """The comparison with the peers, and beside it the algorithms."""
+    draw(report, path)
+    draw_algorithms(report["algorithms"], path.with_name(path.name.replace("final", "final_algorithms", 1)))
+
+
 def main() -> int:
     """Run the benchmark; 1 if a bar of a full run is not kept."""
     quick = is_quick((__doc__ or "").partition("\n")[0])
-    kept = publish("final", Final(QUICK if quick else FULL).run(), draw, quick=quick)
+    kept = publish("final", Final(QUICK if quick else FULL).run(), draw_both, quick=quick)
     return 0 if kept or quick else 1
 
 
