@@ -69,10 +69,8 @@ class Final:
         """Measure everything; the report."""
         facts = machine() | versions()
         rng = np.random.default_rng(17)
-        values, out = (
-            rng.normal(size=self.settings.values),
-            np.ones(self.settings.values),
-        )  # zeros would get their memory later
+        values = rng.normal(size=self.settings.values)
+        out = np.ones(self.settings.values)  # zeros would get their memory only when written to
         longest = self.settings.windows[-1]
         extra = extra_megabytes(values, out, longest)
         for op in OPS:
