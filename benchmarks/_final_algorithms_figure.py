@@ -26,7 +26,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "recalculate": {"color": "#777777", "marker": "."},
 }
 TABLE_4 = {"n": 1, "2n": 2}
-SPIKY = ("two_stacks", "daba", "flat_fit", "slick_deque_non_inv")
 
 
 def draw_algorithms(measured: Mapping[str, Any], path: Path) -> None:
@@ -161,7 +160,10 @@ def _memory(axes: Axes, rows: list[Mapping[str, Any]]) -> None:
     axes.set_xscale("log", base=2)
     for label, height in TABLE_4.items():
         axes.axhline(height, color="#555555", linewidth=0.8, linestyle="--")
-        axes.text(16, height, f" {label} of Table 4", fontsize=8, va="bottom")
+        axes.text(
+            0.98, height, f"{label} of Table 4", transform=axes.get_yaxis_transform(), fontsize=8,
+            va="bottom", ha="right",
+        )  # fmt: skip
     for name, style in STYLES.items():
         own = sorted((r["window"], r["records_an_entry"]) for r in rows if r["algorithm"] == name)
         if own:
