@@ -212,5 +212,6 @@ pass 2 of 2 over flights (in the JVM)
       └ number rows by origin in stream order
         └ scan flights: ts, origin
     slices: cutty, 5 a window, cut every 2 rows + 1 row of each key
-    final: … for add_integers"""
+    final: … for add_integers
+costs of algorithms: as shipped; `windrow calibrate HOME` measures this machine"""
     )

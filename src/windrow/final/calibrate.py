@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-OPERATIONS = ((ADD_INTEGERS, 2), (ADD_FLOATS, 1), (GREATEST, 1), (MOMENTS, 3))
-"""With the columns that a common query has of them."""
+OPERATIONS = ((ADD_INTEGERS, 2), (ADD_FLOATS, 2), (GREATEST, 2), (MOMENTS, 3))
+"""With the columns that a query of a few aggregates has of them."""
 SLICES = (1, 2, 4, 8, 16, 64, 256, 1024)
 KEYS = 16
 FURTHER = 4

@@ -78,7 +78,7 @@ class Costs:
 def shipped_costs() -> Costs:
     """The table that comes with Windrow."""
     content = files("windrow.final").joinpath("costs.json").read_text(encoding="utf-8")
-    return Costs._of(json.loads(content), "shipped with Windrow")
+    return Costs._of(json.loads(content), "as shipped; `windrow calibrate HOME` measures this machine")
 
 
 def _interpolated(points: Sequence[Any], slices: int) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.cql import format_duration
+from windrow.final import shipped_costs
 from windrow.optimizer.bounds import Bounds
 from windrow.optimizer.passes import share_passes
 from windrow.optimizer.physical import choose_algorithms, slices_per_window
@@ -52,6 +53,8 @@ def explain(
                 hinted = choice.algorithm.name == query.algorithm
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
                 lines.append(f"    final: {choice} for {operation.name} ({why})")
+    if passes:
+        lines.append(f"costs of algorithms: {(costs or shipped_costs()).source}")
     lines += [f"query {name} is quarantined: {why}" for name, why in (quarantined or {}).items()]
     return "\n".join(lines)
 
