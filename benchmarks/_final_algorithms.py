@@ -10,6 +10,7 @@ import ctypes
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,7 @@ class Sizes:
     slides: int
     latencies: int
     repeats: int
+    only: tuple[str, ...] = tuple(FINAL_AGGREGATORS)
 
 
 FULL = Sizes(
@@ -82,6 +84,8 @@ def measure(sizes: Sizes, say: Callable[[str], None]) -> dict[str, Any]:
     single, every, latency, space, counts = [], [], [], [], []
     for op, operation in OPERATIONS.items():
         for name in algorithms(operation):
+            if name not in sizes.only:
+                continue
             say(f"{op}, {name}")
             about = {"op": op, "algorithm": name}
             for n in sizes.windows:
@@ -213,6 +217,7 @@ def operations(name: str, operation: Operation, ranges: list[int], slides: int) 
     return sum(taken) / len(taken), max(taken)
 
 
+@lru_cache(maxsize=2)
 def readings(size: int, operation: Operation) -> np.ndarray[Any, Any]:
     """Like the energy readings of the papers' data: a slow wave with noise, as integers."""
     rng = np.random.default_rng(12)

@@ -28,7 +28,10 @@ def final() -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def report(final: ModuleType) -> dict[str, Any]:
-    return final.Final(final.Settings(2_000, (1, 16, 100), (16,), repeats=2)).run()
+    sizes = import_module("_final_algorithms").Sizes(
+        (1, 16), (1, 8), (256,), (8,), 2_000, 2_000, 1, only=("flat_fit", "flat_fat", "subtract_on_evict")
+    )
+    return final.Final(final.Settings(2_000, (1, 16, 100), (16,), repeats=2, sizes=sizes)).run()
 
 
 def test_everybody_gives_the_same_answers(report):
@@ -53,6 +56,21 @@ def test_every_window_is_measured_and_every_bar_judged(report):
 
 
 def test_the_report_can_be_written_and_drawn(final, report, tmp_path):
-    import_module("_harness").publish("final", report, final.draw, quick=True, directory=tmp_path)
+    import_module("_harness").publish("final", report, final.draw_both, quick=True, directory=tmp_path)
     assert json.loads((tmp_path / "final.quick.json").read_text())["bars"] == report["bars"]
-    assert (tmp_path / "final.quick.png").stat().st_size > 10_000
+    for name in ("final.quick.png", "final_algorithms.quick.png"):
+        assert (tmp_path / name).stat().st_size > 10_000
+
+
+def test_the_algorithms_are_measured_in_every_way(report):
+    measured = report["algorithms"]
+    assert {row["algorithm"] for row in measured["single"]} == {"flat_fit", "flat_fat", "subtract_on_evict"}
+    assert {row["algorithm"] for row in measured["all_ranges"]} == {"flat_fit", "flat_fat"}
+    by_algorithm = {row["algorithm"]: row for row in measured["operations"]}
+    assert (by_algorithm["subtract_on_evict"]["average"], by_algorithm["subtract_on_evict"]["worst"]) == (
+        2,
+        2,
+    )
+    assert (by_algorithm["flat_fat"]["average"], by_algorithm["flat_fat"]["worst"]) == (3, 3)  # log2 of 8
+    for row in measured["latency"]:
+        assert row["percentiles"]["0"] <= row["percentiles"]["50"] <= row["percentiles"]["100"]

@@ -39,7 +39,7 @@ MOST_SLICES = {"recalculate": 64}
 
 
 def calibrate(
-    progress: Callable[[str], None] = lambda _: None, slices: tuple[int, ...] = SLICES, repeats: int = 3
+    progress: Callable[[str], None] = lambda _: None, slices: tuple[int, ...] = SLICES, repeats: int = 7
 ) -> dict[str, Any]:
     """The table of costs, as it is written down."""
     table: dict[str, dict[str, list[list[float | None]]]] = {}
