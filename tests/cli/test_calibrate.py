@@ -2,7 +2,10 @@
 
 import json
 
+import pytest
+
 from windrow import Engine
+from windrow.errors import WindrowError
 from windrow.final import FINAL_AGGREGATORS, Costs
 
 STATEMENT = "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 SECOND]"
@@ -31,3 +34,13 @@ def test_a_home_is_planned_by_what_was_measured_for_it(windrow, spark, tmp_path)
         assert f"costs of algorithms: {path}" in plan
         engine.run()
         assert engine.results("q").count() == 159
+
+
+def test_a_broken_table_is_found_when_the_engine_starts_and_can_be_measured_anew(windrow, spark, tmp_path):
+    home = tmp_path / "home"
+    Engine(home, spark).close()
+    (home / "costs.json").write_text("{")
+    with pytest.raises(WindrowError, match=r"costs\.json is not a table of costs"):
+        Engine(home, spark)
+    assert windrow("calibrate", "--quick", str(home)).exit_code == 0
+    Engine(home, spark).close()

@@ -157,3 +157,8 @@ def test_the_places_of_a_window_of_rows_and_of_its_keys() -> None:
 def test_a_number_too_long_to_be_read_is_too_large() -> None:
     with pytest.raises(StatementError, match=r"at most 2\^62"):
         parse(f"SELECT a FROM f [ROWS {'9' * 5_000} SLIDE 1]")
+
+
+def test_a_key_may_have_brackets_of_its_own() -> None:
+    tree = select("SELECT a FROM flights [PARTITION BY tags['gate'], spots[0] ROWS 3 SLIDE 1] GROUP BY 1")
+    assert row_window(tree) == (3, 1, ["tags['gate']", "spots[0]"])

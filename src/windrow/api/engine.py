@@ -66,6 +66,7 @@ class Engine:
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
         self._metrics: list[MetricsServer] = []
         try:
+            _ = self._home.costs  # read now: found to be broken later, it would look like a query's fault
             self.spark = checked(spark) if spark is not None else local_session()
         except BaseException:
             self.close()
@@ -248,7 +249,7 @@ class Engine:
             if query.stored.quarantined is not None
         }
         plans = {name: query.plan for name, query in self._queries.items() if name not in held}
-        table = self._home.costs() if costs is None else Costs.read(costs)
+        table = self._home.costs if costs is None else Costs.read(costs)
         return explain(plans, held, sql=sql, costs=table)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:

@@ -104,12 +104,12 @@ def _read_time_window(cursor: Cursor, span: tuple[int, int]) -> TimeWindow:
 
 
 def _closing(text: str, tokens: list[Token]) -> int:
-    """How many tokens the window has, brackets included."""
-    for index, token in enumerate(tokens[1:], start=1):
-        if token.token_type == TokenType.R_BRACKET:
+    """How many tokens the window has, brackets included; an expression in it may have its own."""
+    depth = 0
+    for index, token in enumerate(tokens):
+        depth += (token.token_type == TokenType.L_BRACKET) - (token.token_type == TokenType.R_BRACKET)
+        if depth == 0:
             return index + 1
-        if token.token_type == TokenType.L_BRACKET:
-            break
     raise StatementError(
         "this window is never closed", text, *span_of(tokens[0]), f"end it with ], as in {EXAMPLE}"
     )

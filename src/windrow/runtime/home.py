@@ -14,6 +14,7 @@ import sqlite3
 import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -101,6 +102,7 @@ class Home:
         """Where `windrow calibrate` keeps what it measured."""
         return self.path / "costs.json"
 
+    @cached_property
     def costs(self) -> Costs:
         """What algorithms cost: as measured for this home, or as shipped."""
         return Costs.read(self.costs_path) if self.costs_path.exists() else shipped_costs()

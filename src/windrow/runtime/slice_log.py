@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -65,10 +64,10 @@ class SliceLog:
         self._stream = stream
         self._segments: dict[str, list[Segment]] = {}
 
-    @cached_property
+    @property
     def costs(self) -> Costs:
-        """What algorithms cost in this home; as it was when the log was opened."""
-        return self._home.costs()
+        """What algorithms cost in this home."""
+        return self._home.costs
 
     def files(self) -> list[DataFile]:
         """Its files, oldest first."""
