@@ -196,7 +196,8 @@ def memory(name: str, operation: Operation, n: int) -> float:
     algorithm = FINAL_AGGREGATORS[name]
     values = readings(2 * n, operation)
     aggregator = filled(algorithm, operation, [n], values)
-    aggregator.slide(values, np.zeros(len(values), np.int32), 0, schedule([n], n, 2 * n))
+    more = 1 if name == "recalculate" else n  # a whole window, for structures that turn over
+    aggregator.slide(values, np.zeros(len(values), np.int32), 0, schedule([n], n, n + more))
     if not issubclass(algorithm, rings.RingAggregator):  # they read the entries where they are kept anyway
         return (aggregator.bytes + n * ENTRY) / (n * ENTRY)
     bookkeeping = sum(lane.state.nbytes for _, lane in aggregator.lanes)
