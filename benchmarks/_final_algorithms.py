@@ -274,12 +274,11 @@ def latencies(name: str, operation: Operation, n: int, slides: int) -> np.ndarra
         for _ in range(2):
             aggregator = filled(algorithm, operation, [n], values)
             if algorithm is BlockedTwoStacks:
-                stacks = aggregator.stacks[0]
-                stacks.behind = aggregator._extended(stacks.behind, n)
+                aggregator._make_room(np.array([n]))
                 _blocked_latencies(
-                    slide, values, keys, plan.evict_to[0], plan.push_to, plan.block[0], plan.block_from[0],
-                    plan.answers_from[0], plan.answer_keys[0], stacks.front, stacks.back, stacks.behind,
-                    stacks.cursor, operation.identity, out, ticks, taken,
+                    slide, values, keys, plan.evict_to, plan.push_to, plan.block, plan.block_from,
+                    plan.answers_from, plan.answer_keys, aggregator.front, aggregator.back, aggregator.behind,
+                    aggregator.behind_from, aggregator.cursor, operation.identity, out, ticks, taken,
                 )  # fmt: skip
             elif algorithm is SubtractOnEvict:
                 _subtract_latencies(
@@ -328,15 +327,16 @@ def _ring_latencies(
 @njit
 def _blocked_latencies(
     slide: Any, records: Any, keys: Any, evict_to: Any, push_to: Any, block: Any, block_from: Any,
-    answers_from: Any, answer_keys: Any, front: Any, back: Any, behind: Any, cursor: Any, identity: Any,
-    out: Any, ticks: Any, taken: Any,
+    answers_from: Any, answer_keys: Any, front: Any, back: Any, behind: Any, behind_from: Any, cursor: Any,
+    identity: Any, out: Any, ticks: Any, taken: Any,
 ) -> None:  # fmt: skip
     for step in range(len(push_to)):
         one = slice(step, step + 1)
         begun = _now(ticks)
         slide(
-            records, keys, 0, evict_to[one], push_to[one], block[one], block_from[one],
-            answers_from[step : step + 2], answer_keys, front, back, behind, cursor, identity, out,
+            records, keys, 0, evict_to[:, one], push_to[one], block[:, one], block_from[:, one],
+            answers_from[:, step : step + 2], answer_keys, front, back, behind, behind_from, cursor,
+            identity, out,
         )  # fmt: skip
         taken[step] = _now(ticks) - begun
 
