@@ -53,16 +53,23 @@ def test_many_ranges_get_a_structure_that_answers_many():
 def test_a_hint_overrides_the_costs_where_it_is_of_use():
     table = costs(blocked_two_stacks=FLAT)
     assert str(choose(GREATEST, 8, costs=table, hint="flat_fat")) == "flat_fat"
-    assert choose(GREATEST, 8, costs=table, hint="flat_fat").next_best.name == "blocked_two_stacks"
+    assert choose(GREATEST, 8, costs=table, hint="FLAT_FAT").next_best.name == "blocked_two_stacks"
     assert str(choose(ADD_INTEGERS, 8, costs=table, hint="slick_deque_non_inv")) == "blocked_two_stacks"
     with pytest.raises(PlanError, match="there is no final aggregator 'flatfat'; did you mean flat_fat"):
         choose(GREATEST, 8, hint="flatfat")
 
 
-def test_what_nobody_has_measured_is_taken_only_if_nothing_else_is_admissible():
-    assert choose(GREATEST, 8, costs=Costs("empty", {})).nanoseconds == float("inf")
-    table = Costs("one", {"b_int": {"greatest": FLAT}})
+def test_what_a_table_does_not_know_costs_what_it_does_as_shipped():
+    assert choose(GREATEST, 8, costs=Costs("empty", {})) == choose(GREATEST, 8)
+    table = Costs("one", {"b_int": {"greatest": [[1, 0.1, 0.1]]}})
     assert str(choose(GREATEST, 8, costs=table)) == "b_int"
+
+
+def test_a_structure_for_each_key_has_to_be_worth_its_memory():
+    def chosen(nanoseconds):
+        return str(choose(GREATEST, 8, costs=costs(blocked_two_stacks=FLAT, daba=[[1, nanoseconds, None]])))
+
+    assert (chosen(17), chosen(15)) == ("blocked_two_stacks", "daba")
 
 
 def test_the_shipped_table_has_every_algorithm_with_every_operation_that_it_accepts():

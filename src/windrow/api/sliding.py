@@ -8,7 +8,7 @@ the rows are exactly those of Spark's `window()`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from windrow.slicing import Window
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from windrow.api.live import Live
     from windrow.logical import AggregateQuery
@@ -67,7 +67,7 @@ def sliding(
         windrow.sliding(df, "ts", keys=["origin"], windows=[("1 hour", "1 minute"), ("24 hours", "1 minute")],
                         aggs={"delay": ("avg", "dep_delay"), "n": ("count", "*")})
     """
-    _check_types(df, timestamp, windows, aggs)
+    _check_types(df, timestamp, windows, aggs, keys)
     spark = checked(df.sparkSession)
     spec = _Spec(
         timestamp,
@@ -91,6 +91,7 @@ def sliding(
     partials = select(spark, shared.sql(Bounds()), {INPUT: df.select(*spec.columns(first))})
     partials = partials.where(F.col(SLICE).isNotNull())
     schema = spec.result_schema(first)
+    _check_names(schema)
     final = _FinalStep(spec, tuple(plans.values()), tuple(shared.columns), schema)
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -104,7 +105,7 @@ def sliding(
     )
 
 
-def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any) -> None:
+def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) -> None:
     if not isinstance(df, DataFrame):
         raise WindrowError(f"sliding() takes a Spark DataFrame, not {type(df).__name__}")
     if not isinstance(timestamp, str):
@@ -114,13 +115,24 @@ def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any) -> None:
             raise WindrowError(
                 f"a window is a (range, slide) pair such as ('1 hour', '1 minute'), not {pair!r}"
             )
-    if not isinstance(aggs, dict):
+    if isinstance(keys, str) or not all(isinstance(key, str) for key in keys):
+        raise WindrowError(f"keys is a list of columns or expressions, such as ['origin'], not {keys!r}")
+    if not isinstance(aggs, Mapping):
         raise WindrowError("aggs maps result columns to pairs, such as {'delay': ('avg', 'dep_delay')}")
     for name, call in aggs.items():
-        if not isinstance(call, tuple | list) or len(call) != 2:
+        pair = call if isinstance(call, tuple | list) else ()
+        if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
             raise WindrowError(
                 f"aggs[{name!r}] must be a (function, column) pair such as ('avg', 'dep_delay'), not {call!r}"
             )
+
+
+def _check_names(schema: pa.Schema) -> None:
+    seen: set[str] = set()
+    for name in schema.names:
+        if name.lower() in seen:
+            raise WindrowError(f"two result columns would be called '{name}'; give one another name in aggs")
+        seen.add(name.lower())
 
 
 def _windows(windows: Sequence[tuple[str, str]], start_time: str) -> tuple[Window, ...]:

@@ -11,12 +11,12 @@ from windrow.cli.terminal import is_interactive, messages_console
 
 @click.command(short_help="Measure this machine, so that the planner of a home chooses by it.")
 @click.argument("home", type=click.Path(file_okay=False))
-@click.option("--quick", is_flag=True, help="Few window lengths, measured once: seconds instead of a minute.")
+@click.option("--quick", is_flag=True, help="Few window lengths, measured once: seconds instead of minutes.")
 def calibrate(home: str, quick: bool) -> None:
     """Measure what a slide costs with each final aggregator, and keep the table in HOME.
 
     The planner takes the cheapest algorithm that an aggregate's algebra admits, by a table of measured
-    costs. Windrow comes with one; this one is of your machine. It takes about a minute, needs no Spark,
+    costs. Windrow comes with one; this one is of your machine. It takes a minute or two, needs no Spark,
     and holds for engines that start on HOME from then on. Other work on the machine spoils it.
 
     \b

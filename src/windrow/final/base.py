@@ -43,6 +43,7 @@ class FinalAggregator(ABC):
         self.columns = columns
         self.ranges = ranges
         self.keys = 0
+        self.known = 0
 
     @classmethod
     @abstractmethod
@@ -51,6 +52,7 @@ class FinalAggregator(ABC):
 
     def grow(self, keys: int) -> None:
         """Make room for key numbers below `keys`."""
+        self.known = max(self.known, keys)
         if keys > self.keys:
             room = max(keys, 2 * self.keys)
             self.reserve(room)

@@ -28,7 +28,6 @@ from windrow.final.rings import (
     OFFSET,
     RingAggregator,
     Slots,
-    copy_record,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
     combine: Any
+    copy_record: Any
 
 
 @njit(inline="always")
@@ -91,20 +91,22 @@ def _query(
 
 
 def _move(
-    old_values: Array, old_aggregates: Array, old_links: Array, before: Array,
+    old_values: Array, old_aggregates: Array, old_links: Array, offset: int, mask: int,
     values: Array, aggregates: Array, totals: Array, links: Array, state: Array, key: int,
 ) -> None:  # fmt: skip
-    offset, mask = state[key, OFFSET], state[key, MASK]
+    new_offset, new_mask = state[key, OFFSET], state[key, MASK]
     begin, end = state[key, BEGIN], state[key, END]
     for number in range(begin, end):
-        source = _place(before[key, OFFSET], before[key, MASK], number, 0)
-        copy_record(old_aggregates, source, aggregates, _place(offset, mask, number, 0))
+        source = _place(offset, mask, number, 0)
+        copy_record(old_aggregates, source, aggregates, _place(new_offset, new_mask, number, 0))
     level, size = 1, 2
-    while size <= mask + 1:
+    while size <= new_mask + 1:
         for number in range((begin + size - 1) // size * size, end - size + 1, size):
-            left = _place(offset, mask, number, level - 1)
-            right = _place(offset, mask, number + size // 2, level - 1)
-            combine(aggregates, left, aggregates, right, aggregates, _place(offset, mask, number, level))
+            left = _place(new_offset, new_mask, number, level - 1)
+            right = _place(new_offset, new_mask, number + size // 2, level - 1)
+            combine(
+                aggregates, left, aggregates, right, aggregates, _place(new_offset, new_mask, number, level)
+            )
         level += 1
         size *= 2
 

@@ -30,16 +30,17 @@ if TYPE_CHECKING:
 OPERATIONS = ((ADD_INTEGERS, 2), (ADD_FLOATS, 2), (GREATEST, 2), (MOMENTS, 3))
 """With the columns that a query of a few aggregates has of them."""
 SLICES = (1, 2, 4, 8, 16, 64, 256, 1024)
-KEYS = 16
+KEYS = 500
+"""Enough to leave the first cache, as those of a query do."""
 FURTHER = 4
-SLIDES = 4_000
-"""Several times the longest window, so that what happens once a window is part of the average."""
+FEWEST_SLIDES = 128
+"""Or as many as the window has slices, so that what happens once a window is part of the average."""
 MOST_SLICES = {"recalculate": 64}
 """Linear, as is seen by then."""
 
 
 def calibrate(
-    progress: Callable[[str], None] = lambda _: None, slices: tuple[int, ...] = SLICES, repeats: int = 7
+    progress: Callable[[str], None] = lambda _: None, slices: tuple[int, ...] = SLICES, repeats: int = 5
 ) -> dict[str, Any]:
     """The table of costs, as it is written down."""
     table: dict[str, dict[str, list[list[float | None]]]] = {}
@@ -83,7 +84,7 @@ def _point(
 def _nanoseconds(
     algorithm: type[FinalAggregator], operation: Operation, columns: int, ranges: list[int], repeats: int
 ) -> float:
-    slides = SLIDES + max(ranges)  # the first ones fill the window
+    slides = max(FEWEST_SLIDES, max(ranges)) + max(ranges)  # the first ones fill the window
     starts = np.repeat(np.arange(slides), KEYS)
     keys = np.tile(np.arange(KEYS, dtype=np.int32), slides)
     values = np.random.default_rng(1).integers(1, 1_000, (len(keys), columns)).astype(operation.dtype)

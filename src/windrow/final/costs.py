@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from itertools import pairwise
-from math import log2
+from math import isfinite, log2
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ class Costs:
     def slide(
         self, algorithm: type[FinalAggregator], operation: Operation, slices: int, ranges: int = 1
     ) -> float:
-        """Nanoseconds for a slide of one key, all ranges answered; infinite if nobody has measured it.
+        """Nanoseconds for a slide of one key, all ranges answered; as shipped where it was not measured.
 
         >>> from windrow.aggregates.operations import GREATEST
         >>> from windrow.final import DABA
@@ -47,8 +47,9 @@ class Costs:
         20.0
         """
         points = self.nanoseconds.get(algorithm.name, {}).get(operation.name)
-        if not points:
-            return float("inf")
+        if not points:  # measured before there was this algorithm
+            shipped = shipped_costs()
+            return float("inf") if self is shipped else shipped.slide(algorithm, operation, slices, ranges)
         one = _interpolated([(n, ns) for n, ns, _ in points], slices)
         if ranges == 1:
             return one
@@ -69,9 +70,18 @@ class Costs:
     def _of(cls, content: Any, source: str) -> Costs:
         for by_operation in content["nanoseconds"].values():
             for points in by_operation.values():
-                for slices, one, further in points:
-                    float(slices), float(one), float(further or 0)
+                _check(points)
         return cls(source, content["nanoseconds"])
+
+
+def _check(points: Any) -> None:
+    """Windows of one slice and more, ascending; costs that are more than nothing."""
+    slices = [float(n) for n, _, _ in points]
+    costs = [float(cost) for _, one, further in points for cost in (one, further) if cost is not None]
+    if not (points and slices[0] >= 1 and all(low < high for low, high in pairwise(slices))):
+        raise ValueError(f"windows of {slices} slices")
+    if not all(isfinite(cost) and cost > 0 for cost in costs):
+        raise ValueError(f"costs of {costs}")
 
 
 @cache
@@ -82,12 +92,11 @@ def shipped_costs() -> Costs:
 
 
 def _interpolated(points: Sequence[Any], slices: int) -> float:
-    """A power of the slices between two points, and beyond them as the nearest two go on."""
+    """A power of the slices between two points; beyond the last, as from the first one to it."""
     if len(points) == 1:
         return float(points[0][1])
-    low, high = points[0], points[1]
-    for left, right in pairwise(points):
-        if slices >= left[0]:
-            low, high = left, right
+    low, high = points[0], points[-1]
+    if slices <= high[0]:
+        low, high = next(pair for pair in pairwise(points) if slices <= pair[1][0])
     part = log2(slices / low[0]) / log2(high[0] / low[0])
     return float(low[1] * (high[1] / low[1]) ** part)

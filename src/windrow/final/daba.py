@@ -30,7 +30,6 @@ from windrow.final.rings import (
     OFFSET,
     RingAggregator,
     Slots,
-    copy_record,
 )
 
 if TYPE_CHECKING:
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
     combine: Any
+    copy_record: Any
     balance: Any
 
 

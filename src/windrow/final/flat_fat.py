@@ -27,7 +27,6 @@ from windrow.final.rings import (
     OFFSET,
     RingAggregator,
     Slots,
-    copy_record,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
 
     COMMUTATIVE: bool
     combine: Any
+    copy_record: Any
 
 
 def _insert(
@@ -84,13 +84,13 @@ def _query(
 
 
 def _move(
-    old_values: Array, old_aggregates: Array, old_links: Array, before: Array,
+    old_values: Array, old_aggregates: Array, old_links: Array, offset: int, mask: int,
     values: Array, aggregates: Array, totals: Array, links: Array, state: Array, key: int,
 ) -> None:  # fmt: skip
     tree, leaves = 2 * state[key, OFFSET], state[key, MASK] + 1
-    old_tree, old_leaves = 2 * before[key, OFFSET], before[key, MASK] + 1
+    old_tree, old_leaves = 2 * offset, mask + 1
     for number in range(state[key, BEGIN], state[key, END]):
-        source = old_tree + old_leaves + (number & before[key, MASK])
+        source = old_tree + old_leaves + (number & mask)
         copy_record(old_aggregates, source, aggregates, tree + leaves + (number & state[key, MASK]))
     for node in range(leaves - 1, 0, -1):
         combine(aggregates, tree + 2 * node, aggregates, tree + 2 * node + 1, aggregates, tree + node)

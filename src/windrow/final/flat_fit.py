@@ -27,7 +27,6 @@ from windrow.final.rings import (
     OFFSET,
     RingAggregator,
     Slots,
-    copy_record,
 )
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
     combine: Any
+    copy_record: Any
 
 
 def _insert(

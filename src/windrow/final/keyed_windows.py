@@ -78,9 +78,9 @@ class KeyedWindows:
         self._base = 0
 
     @property
-    def live_keys(self) -> int:
-        """How many keys have entries in the window."""
-        return self._liveness.live_keys
+    def structure_bytes(self) -> int:
+        """How much memory the final aggregators take."""
+        return sum(aggregator.bytes for aggregator in self._aggregators.values())
 
     @property
     def entries(self) -> int:

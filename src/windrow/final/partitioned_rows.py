@@ -17,7 +17,7 @@ import numpy as np
 
 from windrow.errors import PlanError
 from windrow.final.choose import named
-from windrow.final.rings import BEGIN, END, FIRST, MASK, RingAggregator, copy_record
+from windrow.final.rings import BEGIN, END, FIRST, LONGEST_DEQUE, MASK, RingAggregator
 from windrow.slicing import Window, cutty, cutty_per_window
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     Records = dict[Operation, Array]
 
     combine: Any
+    copy_record: Any
     insert: Any
     leave: Any
     evict: Any
@@ -52,6 +53,7 @@ class PartitionedRows:
         self._closed = cutty_per_window(window) - 1
         self.rows = np.zeros(0, np.int64)
         """How many rows each key has had."""
+        self._known = 0
         self._aggregators: dict[Operation, RingAggregator] = {}
         for operation, columns in operations:
             self._aggregators[operation] = _in_rings(algorithms[operation], operation, columns)
@@ -81,9 +83,11 @@ class PartitionedRows:
         numbers[order] = np.arange(len(keys)) - np.repeat(begin - self.rows, counts)
         places = np.flatnonzero((numbers + 1) % self._slide == 0)
         answers: Records = {}
+        most = np.clip((self.rows + counts - 1 - self._phase) // self._slide + 1, 0, self._closed)
         for operation, aggregator in self._aggregators.items():
             out = np.empty((len(places), aggregator.columns), operation.dtype)
             for lane, rings in aggregator.lanes:
+                rings.fit(np.minimum(most, LONGEST_DEQUE) if aggregator.by_column else most)
                 push = rings.kernel(_push)
                 resume = np.zeros(2, np.int64)  # row, answer
                 while resume[0] < len(keys):
@@ -99,9 +103,9 @@ class PartitionedRows:
 
     def snapshot(self) -> dict[str, Array]:
         """Everything that it takes to go on, to the same bits."""
-        kept = {"rows": self.rows.copy()}
+        kept = {"rows": self.rows[: self._known].copy()}
         for operation, aggregator in self._aggregators.items():
-            kept[f"{operation.name} open"] = self._open[operation].copy()
+            kept[f"{operation.name} open"] = self._open[operation][: self._known].copy()
             kept[f"{operation.name} algorithm"] = np.array(aggregator.name)
             kept |= {f"{operation.name} {name}": a for name, a in aggregator.snapshot().items()}
         return kept
@@ -109,6 +113,7 @@ class PartitionedRows:
     def restore(self, snapshot: Mapping[str, Array]) -> None:
         """Go on from a snapshot, with the algorithms that it was made with."""
         self.rows = snapshot["rows"].copy()
+        self._known = len(self.rows)
         for operation, aggregator in self._aggregators.items():
             prefix = f"{operation.name} "
             own = {name[len(prefix) :]: a for name, a in snapshot.items() if name.startswith(prefix)}
@@ -123,15 +128,17 @@ class PartitionedRows:
             values[:] = rewrite(values)
 
     def _grow(self, keys: int) -> None:
+        self._known = max(self._known, keys)
+        for aggregator in self._aggregators.values():
+            aggregator.grow(keys)
         known = len(self.rows)
         if keys <= known:
             return
         room = max(keys, 2 * known)
         self.rows = np.pad(self.rows, (0, room - known))
-        for operation, aggregator in self._aggregators.items():
-            more = operation.empty(room - known, aggregator.columns)
-            self._open[operation] = np.concatenate([self._open[operation], more])
-            aggregator.grow(room)
+        for operation, records in self._open.items():
+            more = operation.empty(room - known, records.shape[1])
+            self._open[operation] = np.concatenate([records, more])
 
 
 def _in_rings(algorithm: type[FinalAggregator], operation: Operation, columns: int) -> RingAggregator:

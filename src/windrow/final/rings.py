@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
     WIDTH: int
+    copy_record: Any
     insert: Any
     evict: Any
     leave: Any
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
 OFFSET, MASK, BEGIN, END, MARK_1, MARK_2, MARK_3, MARK_4, FIRST = range(9)
 
 SMALLEST = 2
+LONGEST_DEQUE = 8
+"""Room that a deque gets before it is needed: on random input its length is the logarithm of the window's."""
+MEMORY = ("values", "aggregates", "totals", "links", "state")
+"""What every kernel takes, in this order."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +66,8 @@ class RingAggregator(FinalAggregator):
     slots: ClassVar[Slots]
     parts: ClassVar[tuple[Part, ...]]
     """The kernels `insert`, `evict` and `query`; `leave` and `move` where they are its own."""
+    counted: ClassVar[int] = END
+    """Where the state has how many entries a key has had."""
     by_column: ClassVar[bool] = False
     """Whether each column of a record needs a structure of its own."""
 
@@ -77,6 +84,9 @@ class RingAggregator(FinalAggregator):
     def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
         out = self._answers(schedule)
         entered = self.entered
+        most = self._most_entries(keys, base, schedule)
+        for _, rings in self.lanes:
+            rings.fit(most)
         for lane, rings in self.lanes:
             entered = self.entered.copy()
             slide = rings.kernel(_slide)
@@ -91,6 +101,14 @@ class RingAggregator(FinalAggregator):
         self.entered = entered
         return self._by_range(out, schedule)
 
+    def _most_entries(self, keys: Array, base: int, schedule: Schedule) -> Array:
+        """How many entries each key will have at once; a deque hardly ever has as many."""
+        _, rings = self.lanes[0]
+        most = np.zeros(len(rings.state), np.int64)
+        entries = rings.state[:, self.counted] - rings.state[:, -1]
+        _peaks(keys, base, self.entered, schedule.evict_to[-1], schedule.push_to, entries, most)
+        return np.minimum(most, LONGEST_DEQUE) if self.by_column else most
+
     def state(self) -> list[Array]:
         return [array for _, rings in self.lanes for array in rings.memory[:3]]
 
@@ -99,16 +117,19 @@ class RingAggregator(FinalAggregator):
         return [array[:, place - lane.start] for array in rings.memory[:3]]
 
     def snapshot(self) -> dict[str, Array]:
+        for _, rings in self.lanes:
+            rings.trim(self.known)
+        self.keys = self.known
         kept = {"keys": np.array(self.keys), "entered": self.entered.copy()}
         for lane, (_, rings) in enumerate(self.lanes):
             kept |= {f"{lane} {name}": array for name, array in rings.snapshot().items()}
         return kept
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
-        self.keys = int(snapshot["keys"])
+        self.keys = self.known = int(snapshot["keys"])
         self.entered = snapshot["entered"].copy()
         for lane, (_, rings) in enumerate(self.lanes):
-            rings.restore({name: snapshot[f"{lane} {name}"] for name in rings.snapshot()})
+            rings.restore({name: snapshot[f"{lane} {name}"] for name in MEMORY})
 
     @property
     def bytes(self) -> int:
@@ -121,9 +142,8 @@ class Rings:
     def __init__(self, algorithm: RingAggregator, width: int, capacity: int) -> None:
         self.operation = algorithm.operation
         self.slots = algorithm.slots
-        own = dict(algorithm.parts)
-        defaults = {"leave": _stay, "move": _move}
-        self._parts = tuple({**defaults, **own}.items())
+        common = {"copy_record": _copy_record, "leave": _stay, "move": _move}
+        self._parts = tuple({**common, **dict(algorithm.parts)}.items())
         self.width = width
         self.ranges = algorithm.ranges
         self._smallest = 1 << (max(capacity, 1) - 1).bit_length()
@@ -135,16 +155,13 @@ class Rings:
         self.state = np.zeros((0, FIRST + self.ranges), np.int64)
 
     @property
-    def memory(self) -> tuple[Array, Array, Array, Array, Array]:
-        """What every kernel takes, in this order."""
-        return self.values, self.aggregates, self.totals, self.links, self.state
+    def memory(self) -> tuple[Array, ...]:
+        """The arrays that every kernel takes."""
+        return tuple(getattr(self, name) for name in MEMORY)
 
     def snapshot(self) -> dict[str, Array]:
-        """The rings, without the places that are no longer used."""
-        if self._waste:
-            self._compact()
-        names = ("values", "aggregates", "totals", "links", "state")
-        return {name: array.copy() for name, array in zip(names, self.memory, strict=True)}
+        """The rings as they are."""
+        return {name: getattr(self, name).copy() for name in MEMORY}
 
     def restore(self, snapshot: Mapping[str, Array]) -> None:
         """The rings of a snapshot."""
@@ -169,33 +186,43 @@ class Rings:
         if self.slots.totals:
             self.totals = self._extended(self.totals, keys * self.ranges)
 
+    def fit(self, entries: Array) -> None:
+        """See that the ring of each key can hold so many entries."""
+        entries = entries[: len(self.state)]  # keys beyond have never had any
+        small = np.flatnonzero(entries > self.state[: len(entries), MASK] + 1)
+        self._grow(small, 1 << np.ceil(np.log2(entries[small])).astype(np.int64))
+
     def grow_full(self) -> None:
         """Twice the room for every ring that is full."""
         state = self.state
         full = np.flatnonzero(state[:, END] - state[:, BEGIN] > state[:, MASK])
-        capacity = state[full, MASK] + 1
-        old = (self.values, self.aggregates, self.links, state.copy())
-        state[full, OFFSET] = self._used + np.concatenate([[0], np.cumsum(2 * capacity)[:-1]])
-        state[full, MASK] = 2 * capacity - 1
-        self._allocate(self._used + int(2 * capacity.sum()))
-        self.kernel(_move_all)(full, *old, *self.memory)
-        self._waste += int(capacity.sum())
-        if self._waste > self._used // 2:
-            self._compact()
+        self._grow(full, 2 * (state[full, MASK] + 1))
 
-    def _compact(self) -> None:
-        """Leave the places of rings that were replaced behind."""
-        old = (self.values, self.aggregates, self.links, self.state.copy())
-        sizes = self.state[:, MASK] + 1
-        self.state[:, OFFSET] = np.concatenate([[0], np.cumsum(sizes)[:-1]])
-        self.values, self.aggregates = (
-            self.operation.empty(0, self.width),
-            self.operation.empty(0, self.width),
-        )
-        self.links = np.zeros(0, np.int64)
-        self._waste = 0
-        self._allocate(int(sizes.sum()))
-        self.kernel(_move_all)(np.arange(len(sizes)), *old, *self.memory)
+    def trim(self, keys: int) -> None:
+        """Give back what no key below `keys` uses."""
+        self.state = self.state[:keys].copy()
+        self.totals = self.totals[: keys * self.ranges] if self.slots.totals else self.totals
+        self._place(np.arange(keys), self.state[:, MASK] + 1, anew=True)
+
+    def _grow(self, keys: Array, capacity: Array) -> None:
+        if len(keys) == 0:
+            return
+        self._waste += int((self.state[keys, MASK] + 1).sum())
+        self._place(keys, capacity)
+        if self._waste > self._used // 2:
+            self._place(np.arange(len(self.state)), self.state[:, MASK] + 1, anew=True)
+
+    def _place(self, keys: Array, capacity: Array, *, anew: bool = False) -> None:
+        """Move the rings of some keys behind the others, or all of them to new memory."""
+        old = (self.values, self.aggregates, self.links, self.state[keys])
+        if anew:
+            self._used = self._waste = 0
+            empty = self.operation.empty(0, self.width)
+            self.values, self.aggregates, self.links = empty, empty, np.zeros(0, np.int64)
+        self.state[keys, OFFSET] = self._used + np.cumsum(capacity) - capacity
+        self.state[keys, MASK] = capacity - 1
+        self._allocate(self._used + int(capacity.sum()))
+        self.kernel(_move_all)(keys, *old, *self.memory)
 
     def _allocate(self, used: int) -> None:
         self._used = used
@@ -215,10 +242,9 @@ def _room(held: Array, wanted: int) -> int:
     return max(wanted - len(held), len(held) // 2)
 
 
-@njit(inline="always")
-def copy_record(source: Array, i: int, target: Array, k: int) -> None:
+def _copy_record(source: Array, i: int, target: Array, k: int) -> None:
     """Record `i` of one array to record `k` of another."""
-    for column in range(source.shape[1]):
+    for column in range(WIDTH):
         target[k, column] = source[i, column]
 
 
@@ -229,12 +255,12 @@ def _stay(
 
 
 def _move(
-    old_values: Array, old_aggregates: Array, old_links: Array, before: Array,
+    old_values: Array, old_aggregates: Array, old_links: Array, offset: int, mask: int,
     values: Array, aggregates: Array, totals: Array, links: Array, state: Array, key: int,
 ) -> None:  # fmt: skip
     """A ring to its new place, entry by entry."""
     for number in range(state[key, BEGIN], state[key, END]):
-        source = before[key, OFFSET] + (number & before[key, MASK])
+        source = offset + (number & mask)
         target = state[key, OFFSET] + (number & state[key, MASK])
         if len(values):
             copy_record(old_values, source, values, target)
@@ -248,11 +274,27 @@ def _move_all(
     moved: Array, old_values: Array, old_aggregates: Array, old_links: Array, before: Array,
     values: Array, aggregates: Array, totals: Array, links: Array, state: Array,
 ) -> None:  # fmt: skip
-    for key in moved:
+    for place in range(len(moved)):
         move(
-            old_values, old_aggregates, old_links, before,
-            values, aggregates, totals, links, state, key,
+            old_values, old_aggregates, old_links, before[place, OFFSET], before[place, MASK],
+            values, aggregates, totals, links, state, moved[place],
         )  # fmt: skip
+
+
+@njit(cache=True)
+def _peaks(
+    keys: Array, base: int, entered: Array, evict_to: Array, push_to: Array, entries: Array, most: Array
+) -> None:
+    """The most entries that each key has during a run."""
+    evicted, pushed = entered[-2], entered[-1]
+    for step in range(len(push_to)):
+        for entry in range(evicted, min(evict_to[step], pushed)):
+            entries[keys[entry - base]] -= 1
+        for entry in range(max(pushed, evict_to[step]), push_to[step]):
+            key = keys[entry - base]
+            entries[key] += 1
+            most[key] = max(most[key], entries[key])
+        evicted, pushed = evict_to[step], push_to[step]
 
 
 def _slide(

@@ -91,11 +91,6 @@ class Liveness:
             self.live = np.pad(self.live, more)
 
     @property
-    def live_keys(self) -> int:
-        """How many keys have entries in the longest range now."""
-        return int(self.by_range[2, -1])
-
-    @property
     def evicted(self) -> int:
         """Entries before this number are no longer needed."""
         return int(self.by_range[0, -1])

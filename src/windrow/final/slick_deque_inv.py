@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.final.base import needs_an_inverse
-from windrow.final.rings import BEGIN, END, FIRST, MASK, OFFSET, RingAggregator, Slots, copy_record
+from windrow.final.rings import BEGIN, END, FIRST, MASK, OFFSET, RingAggregator, Slots
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-    WIDTH: int
     combine: Any
+    copy_record: Any
     inverse: Any
 
 

@@ -28,7 +28,6 @@ from windrow.final.rings import (
     OFFSET,
     RingAggregator,
     Slots,
-    copy_record,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
     combine: Any
+    copy_record: Any
 
 
 COUNT = MARK_1  # entries so far: in this structure BEGIN and END count places of the deque
@@ -91,6 +91,7 @@ class SlickDequeNonInv(RingAggregator):
     repeatable: ClassVar[bool] = False
     slots: ClassVar[Slots] = Slots(values=1, links=1, totals=True)
     parts: ClassVar[tuple[Part, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
+    counted: ClassVar[int] = COUNT
     by_column: ClassVar[bool] = True
 
     @classmethod

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from functools import cache
 from hashlib import sha256
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 from numba import njit
+from numba.core.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ def specialise(
     fingerprint = sha256(repr(names).encode())
     for name, function in (*functions, *parts):
         fingerprint.update(name.encode())
-        _add(fingerprint, cast("FunctionType", function).__code__)
+        _add(fingerprint, cast("FunctionType", function))
         # A part may call the parts before it. An interpreted operation's functions are called as they are.
         if not operation.interpreted:
             names[name] = njit(inline="always", **WITHOUT_REFERENCES)(bound(function, **names))
@@ -65,5 +66,14 @@ def bound(function: Callable[..., Any], **names: Any) -> FunctionType:
     return copy
 
 
-def _add(fingerprint: Any, code: CodeType) -> None:
-    fingerprint.update(code.co_code + repr(code.co_consts).encode() + repr(code.co_names).encode())
+def _add(fingerprint: Any, function: FunctionType) -> None:
+    """The code of a function, the constants that it refers to, and the code of what it calls."""
+    code = function.__code__
+    fingerprint.update(code.co_code + repr(code.co_consts).encode())
+    for name in code.co_names:
+        fingerprint.update(name.encode())
+        value = function.__globals__.get(name)
+        if isinstance(value, int | float | str):
+            fingerprint.update(repr(value).encode())
+        elif isinstance(value, Dispatcher):
+            _add(fingerprint, value.py_func)

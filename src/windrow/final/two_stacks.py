@@ -17,7 +17,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from windrow.final.base import needs_associativity
-from windrow.final.rings import BEGIN, END, MARK_1, MASK, OFFSET, RingAggregator, Slots, copy_record
+from windrow.final.rings import BEGIN, END, MARK_1, MASK, OFFSET, RingAggregator, Slots
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
     combine: Any
+    copy_record: Any
 
 
 BORDER = MARK_1  # where the back stack begins

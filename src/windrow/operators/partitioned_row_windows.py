@@ -65,13 +65,13 @@ class PartitionedRowWindows:
 
     @property
     def entries(self) -> int:
-        """How many rows it holds, in windows and waiting."""
+        """How many slices it holds, and rows that wait."""
         return self._windows.entries + len(self._pending)
 
     @property
     def bytes(self) -> int:
         """About how much memory they take."""
-        return self._windows.entries * (12 + self._layout.record_bytes) + self._pending.bytes
+        return self._windows.bytes + self._pending.bytes
 
     @property
     def horizon(self) -> int:

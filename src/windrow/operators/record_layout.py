@@ -123,7 +123,7 @@ class RecordLayout:
 
     def _rank(self, slot: Slot, values: pa.Array) -> Array:
         codes, moved = self.dictionaries[slot].encode(values)
-        if moved is not None and len(moved):
+        if moved is not None:
             self.move(slot, moved)
         return np.where(codes < 0, MIN_INT64, ~codes if slot.column.descending else codes)
 
@@ -143,6 +143,8 @@ class RecordLayout:
 
     def move(self, slot: Slot, moved: Array) -> None:
         """Give every record held the new rank of its value, `moved` by the old one."""
+        if not len(moved):
+            return  # no record holds a value
 
         def shift(held: Array) -> Array:
             codes = ~held if slot.column.descending else held

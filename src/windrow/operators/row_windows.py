@@ -80,7 +80,6 @@ class RowWindows:
     def advance(self, until: int) -> Iterator[pa.Table]:
         """Number the rows before an instant, and answer the windows that they complete."""
         rows = self._pending.take(until)
-        times: list[pa.Table] = []
         if rows is not None:
             numbers = pa.array(np.arange(self._counted, self._counted + len(rows)))
             self._counted += len(rows)
@@ -89,9 +88,11 @@ class RowWindows:
             holds = pc.fill_null(one_chunk(rows, HOLDS), False)
             rows, numbers = rows.filter(holds).combine_chunks(), numbers.filter(holds)
             self._groups.push(self._partials(rows, numbers))
-        times += self._times.advance(self._counted)
+        times = list(self._times.advance(self._counted))
+        known = pa.concat_tables(times) if times else None
         for answers in self._groups.advance(self._counted):
-            yield self._with_times(answers, pa.concat_tables(times))
+            assert known is not None  # a group is answered where the window is
+            yield self._with_times(answers, known)
 
     def closed_slices(self) -> pa.Table:
         """At rest: the slices that the last `advance` closed and that a window still needs."""

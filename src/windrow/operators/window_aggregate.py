@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 SLICE = "_slice"
 BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
 """Instants before and after all event times, far enough from overflow to add a range."""
+LARGE = 64 << 20
+"""Structures below this size are not worth being built anew."""
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,8 @@ class WindowAggregate:
 
     @property
     def bytes(self) -> int:
-        """About how much memory the partials take."""
-        return self.entries * (12 + self._layout.record_bytes)
-
-    @property
-    def live_keys(self) -> int:
-        """How many groups have rows in the current window."""
-        return self._windows.live_keys
+        """About how much memory the partials and the structures over them take."""
+        return self.entries * (12 + self._layout.record_bytes) + self._windows.structure_bytes
 
     @property
     def horizon(self) -> int:
@@ -212,9 +209,12 @@ class WindowAggregate:
         return one_chunk(table, SLICE).to_numpy(), keys, self._layout.from_rest(table)
 
     def _forget_dead_keys(self) -> None:
-        """Number the keys and rank the values anew when most of them are no longer in use."""
+        """Number the keys, rank the values and build the structures anew when most is no longer in use."""
         known = len(self._keys) + self._layout.ranked_values
-        if known <= 10_000 + 4 * self.entries * (1 + len(self._layout.dictionaries)):
+        many = known > 10_000 + 4 * self.entries * (1 + len(self._layout.dictionaries))
+        # A structure takes up to 4 records an entry, and one that was larger keeps its room.
+        large = self._windows.structure_bytes > LARGE + 16 * self.entries * self._layout.record_bytes
+        if not (many or large):
             return
         new = self._closed_rows
         held = self._at_rest(*self._windows.held())

@@ -10,7 +10,7 @@ from windrow.optimizer.bounds import Bounds
 from windrow.optimizer.passes import share_passes
 from windrow.optimizer.physical import choose_algorithms, slices_per_window
 from windrow.optimizer.row_passes import RowPass
-from windrow.slicing import RowWindow, cutty, cutty_per_window, slices
+from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_per_window, edges, slices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery
     from windrow.optimizer.passes import Pass
     from windrow.slicing import Cuts, Window
+
+
+MOST_EDGES = 100_000
+"""More are not counted one by one."""
 
 
 def explain(
@@ -68,9 +72,22 @@ def _steps(shared: Pass | RowPass) -> list[str]:
         return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
     by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
     return [
-        f"cut rows {describe_cuts(shared.cuts)}",
+        f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}",
         f"lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}",
     ]
+
+
+def _describe_pattern(shared: Pass) -> str:
+    """How many edges the windows of a pass have together, and after how long they repeat."""
+    windows = [query.window for query in shared.queries.values() if not isinstance(query.window, RowWindow)]
+    if len(set(windows)) < 2:
+        return ""
+    length, cuts = composite_slide(windows), composite(windows)
+    repeats = f"; their composite slide is {format_duration(length)}"
+    if length * cuts.rate > MOST_EDGES:
+        return repeats
+    count = len(edges(cuts, 0, length))
+    return f"{repeats} with {count} edge{'s'[: count != 1]}"
 
 
 def describe_cuts(cuts: Cuts, size: Callable[[int], str] = format_duration) -> str:

@@ -46,7 +46,7 @@ def edges(cuts: Cuts, start: int, end: int) -> np.ndarray[Any, Any]:
 
     >>> from windrow.slicing.window import Window
     >>> edges(composite([Window(14, 8), Window(6, 3)]), 0, 12)
-    array([0, 2, 3, 6, 8, 9])
+    array([ 0,  2,  3,  6,  8,  9, 10])
     """
     teeth = [
         np.arange(start + (comb.phase - start) % comb.period, end, comb.period, dtype=np.int64)

@@ -23,10 +23,12 @@ class Slices(NamedTuple):
 def slices(window: Window) -> Slices:
     """Panes where the slide divides the range, pairs otherwise: then they are never more.
 
+    A slide that is longer than the range leaves gaps, which pairs do not cut.
+
     >>> from windrow.slicing.window import Window
-    >>> slices(Window(16, 8)).technique, slices(Window(14, 8)).technique
-    ('panes', 'pairs')
+    >>> slices(Window(16, 8)).technique, slices(Window(14, 8)).technique, slices(Window(1, 3600)).technique
+    ('panes', 'pairs', 'pairs')
     """
-    if panes_per_window(window) <= pairs_per_window(window):
+    if window.range % window.slide == 0:
         return Slices("panes", panes(window), panes_per_window(window))
     return Slices("pairs", pairs(window), pairs_per_window(window))
