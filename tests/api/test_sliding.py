@@ -140,7 +140,16 @@ def test_a_stream_is_started_with_a_home(spark, df, tmp_path):
         ({"aggs": {"x": ("maxx", "v")}}, r"unknown aggregate 'maxx'; did you mean max\?"),
         ({"aggs": {"x": "max"}}, r"must be a \(function, column\) pair"),
         ({"aggs": {"x": ("max", "w")}}, "unknown column 'w'"),
+        ({"aggs": {"n": (len, "*")}}, r"must be a \(function, column\) pair"),
         ({"keys": ["kk"]}, "unknown column 'kk'"),
+        ({"keys": "k"}, r"keys is a list of columns or expressions, such as \['origin'\], not 'k'"),
+        (
+            {
+                "windows": [("1 hour", "1 minute"), ("2 hours", "1 minute")],
+                "aggs": {"window_range": ("max", "v")},
+            },
+            "two result columns would be called 'window_range'",
+        ),
         ({"timestamp": "tss"}, r"there is no column 'tss'; did you mean ts\?"),
         ({"timestamp": "k"}, "event time must be a TIMESTAMP"),
         (
