@@ -209,7 +209,7 @@ class Rings:
             return
         self._waste += int((self.state[keys, MASK] + 1).sum())
         self._place(keys, capacity)
-        if self._waste > self._used // 2:
+        if self._waste > self._used // 3:
             self._place(np.arange(len(self.state)), self.state[:, MASK] + 1, anew=True)
 
     def _place(self, keys: Array, capacity: Array, *, anew: bool = False) -> None:
