@@ -18,6 +18,7 @@ from windrow.final import (
     SubtractOnEvict,
     TwoStacks,
     refuse_mismatch,
+    schedule,
 )
 from windrow.final.schedule import Liveness
 from windrow.slicing import Window
@@ -170,10 +171,10 @@ def test_a_snapshot_goes_on_to_the_same_bits(algorithm, operation):
     aggregator.grow(4)
     liveness.grow(4)
     for until in range(10, 300, 10):
-        for schedule in liveness.evaluate(starts, keys, 0, until - 10, until):
+        for run in liveness.evaluate(starts, keys, 0, until - 10, until):
             other.restore(aggregator.snapshot())
-            went_on = aggregator.slide(values, keys, 0, schedule)
-            restored = other.slide(values, keys, 0, schedule)
+            went_on = aggregator.slide(values, keys, 0, run)
+            restored = other.slide(values, keys, 0, run)
             for mine, its in zip(went_on, restored, strict=True):
                 np.testing.assert_array_equal(mine, its)
 
@@ -239,3 +240,27 @@ def test_sums_recover_after_infinity_and_nan_have_left_and_do_not_drift():
         window = values[end - span : end]
         if np.isfinite(window).all():
             assert abs(sums[end - 1] - window.sum()) <= 1e-9 * np.abs(window).sum()
+
+
+def test_answers_come_in_pieces_when_there_are_many(monkeypatch):
+    """No more than fit are made at a time, and none is lost between two pieces."""
+    monkeypatch.setattr(schedule, "MOST_ANSWERS", 7)
+    monkeypatch.setattr(schedule, "MOST_EVALUATIONS", 6)
+    windows = [Window(3, 1), Window(10, 1)]
+    starts = np.repeat(np.arange(40), 4)
+    keys, values = np.tile(np.arange(4, dtype=np.int32), 40), np.arange(160).reshape(-1, 1)
+    keyed = KeyedWindows(windows, [(ADD_INTEGERS, 1)], {ADD_INTEGERS: BlockedTwoStacks})
+    keyed.append(starts, keys, {ADD_INTEGERS: values}, 4)
+    pieces = list(keyed.evaluate(0, 40))
+    assert max(len(ends) for _, ends, _, _ in pieces) <= 7
+    rows = [
+        (s, k, (v,)) for s, k, v in zip(starts.tolist(), keys.tolist(), values[:, 0].tolist(), strict=True)
+    ]
+    for window in windows:
+        got = {
+            (int(end), int(key)): tuple(record)
+            for found, ends, keys, records in pieces
+            for end, key, record in zip(ends, keys, records[ADD_INTEGERS], strict=True)
+            if found == window
+        }
+        assert_equal(got, recompute(window, rows, ADD_INTEGERS, until=40))
