@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.final.affine import AFFINE, compose
@@ -105,6 +105,7 @@ def assert_equal(got, expected):
 
 
 @pytest.mark.parametrize(("algorithm", "operation"), MATRIX)
+@settings(max_examples=30)  # for each of the matrix
 @given(window=windows, entries=slices, cuts=st.lists(st.integers(-60, 230), max_size=4))
 def test_equals_recomputation(algorithm, operation, window, entries, cuts):
     """However the run of evaluations is cut into pieces, and however sparse the keys."""
@@ -113,6 +114,7 @@ def test_equals_recomputation(algorithm, operation, window, entries, cuts):
 
 
 @pytest.mark.parametrize(("algorithm", "operation"), MANY_RANGES)
+@settings(max_examples=30)
 @given(
     ranges=st.sets(st.integers(1, 40), min_size=2, max_size=4),
     slide=st.integers(1, 12),

@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.final.affine import AFFINE, compose
@@ -38,6 +38,7 @@ def recompute(rows, slide, keys, values, fold):
 
 
 @pytest.mark.parametrize(("algorithm", "operation"), MATRIX)
+@settings(max_examples=30)  # for each of the matrix
 @given(
     rows=st.integers(1, 12),
     slide=st.integers(1, 6),
