@@ -45,9 +45,9 @@ class FinalAggregator(ABC):
         self.keys = 0
         self.known = 0
 
-    @classmethod
+    @staticmethod
     @abstractmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
+    def refusal(algebra: Algebra) -> str | None:
         """Why this algorithm may not be used with an algebra; None if it may."""
 
     def grow(self, keys: int) -> None:

@@ -33,7 +33,6 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.aggregates import Algebra
     from windrow.final.specialise import Part
 
     Array = np.ndarray[Any, Any]
@@ -125,6 +124,4 @@ class BaseIntervals(RingAggregator):
         ("move", _move),
     )
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_associativity(algebra)
+    refusal = staticmethod(needs_associativity)

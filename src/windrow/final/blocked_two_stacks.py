@@ -27,7 +27,7 @@ from windrow.final.specialise import specialise
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from windrow.aggregates import Algebra, Operation
+    from windrow.aggregates import Operation
     from windrow.final.schedule import Schedule
 
     Array = np.ndarray[Any, Any]
@@ -55,9 +55,7 @@ class BlockedTwoStacks(FinalAggregator):
         # per range: evicted, pushed, block, the entry that `behind` begins with
         self.cursor = np.tile(np.array([0, 0, NO_BLOCK, 0], np.int64), (ranges, 1))
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_associativity(algebra)
+    refusal = staticmethod(needs_associativity)
 
     def reserve(self, keys: int) -> None:
         self.front, self.back = self._wider(self.front, keys), self._wider(self.back, keys)

@@ -35,7 +35,6 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.aggregates import Algebra
     from windrow.final.specialise import Part
 
     Array = np.ndarray[Any, Any]
@@ -127,6 +126,4 @@ class DABA(RingAggregator):
         ("query", _query),
     )
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_associativity(algebra)
+    refusal = staticmethod(needs_associativity)

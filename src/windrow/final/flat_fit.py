@@ -32,7 +32,6 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.aggregates import Algebra
     from windrow.final.specialise import Part
 
     Array = np.ndarray[Any, Any]
@@ -87,6 +86,4 @@ class FlatFIT(RingAggregator):
     slots: ClassVar[Slots] = Slots(aggregates=1, links=1)
     parts: ClassVar[tuple[Part, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_associativity(algebra)
+    refusal = staticmethod(needs_associativity)

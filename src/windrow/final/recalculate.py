@@ -43,8 +43,8 @@ class Recalculate(FinalAggregator):
         super().__init__(operation, columns, ranges)
         self.total = operation.empty(0, columns)
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
+    @staticmethod
+    def refusal(algebra: Algebra) -> str | None:
         return None
 
     def reserve(self, keys: int) -> None:

@@ -22,7 +22,6 @@ from windrow.final.rings import BEGIN, END, FIRST, MASK, OFFSET, RingAggregator,
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.aggregates import Algebra
     from windrow.final.specialise import Part
 
     Array = np.ndarray[Any, Any]
@@ -81,6 +80,4 @@ class SlickDequeInv(RingAggregator):
         ("query", _query),
     )
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_an_inverse(algebra)
+    refusal = staticmethod(needs_an_inverse)

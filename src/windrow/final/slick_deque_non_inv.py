@@ -33,7 +33,6 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.aggregates import Algebra
     from windrow.final.specialise import Part
 
     Array = np.ndarray[Any, Any]
@@ -94,6 +93,4 @@ class SlickDequeNonInv(RingAggregator):
     counted: ClassVar[int] = COUNT
     by_column: ClassVar[bool] = True
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_selection(algebra)
+    refusal = staticmethod(needs_selection)

@@ -44,7 +44,7 @@ def specialise(
     fingerprint = sha256(repr(names).encode())
     for name, function in (*functions, *parts):
         fingerprint.update(name.encode())
-        _add(fingerprint, cast("FunctionType", function))
+        add_code(fingerprint, function)
         # A part may call the parts before it. An interpreted operation's functions are called as they are.
         if not operation.interpreted:
             names[name] = njit(inline="always", **WITHOUT_REFERENCES)(bound(function, **names))
@@ -66,14 +66,15 @@ def bound(function: Callable[..., Any], **names: Any) -> FunctionType:
     return copy
 
 
-def _add(fingerprint: Any, function: FunctionType) -> None:
-    """The code of a function, the constants that it refers to, and the code of what it calls."""
-    code = function.__code__
+def add_code(fingerprint: Any, function: Callable[..., Any]) -> None:
+    """Add the code of a function, the constants that it refers to, and the code of what it calls."""
+    original = cast("FunctionType", function)
+    code = original.__code__
     fingerprint.update(code.co_code + repr(code.co_consts).encode())
     for name in code.co_names:
         fingerprint.update(name.encode())
-        value = function.__globals__.get(name)
+        value = original.__globals__.get(name)
         if isinstance(value, int | float | str):
             fingerprint.update(repr(value).encode())
         elif isinstance(value, Dispatcher):
-            _add(fingerprint, value.py_func)
+            add_code(fingerprint, value.py_func)

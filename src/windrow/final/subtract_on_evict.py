@@ -21,7 +21,7 @@ from windrow.final.specialise import specialise
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from windrow.aggregates import Algebra, Operation
+    from windrow.aggregates import Operation
     from windrow.final.schedule import Schedule
 
     Array = np.ndarray[Any, Any]
@@ -44,9 +44,7 @@ class SubtractOnEvict(FinalAggregator):
         self.entries = np.zeros(0, np.int64)  # per key, in the window
         self.cursor = np.zeros(2, np.int64)  # evicted, pushed
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_an_inverse(algebra)
+    refusal = staticmethod(needs_an_inverse)
 
     def reserve(self, keys: int) -> None:
         self.total = self._extended(self.total, keys)

@@ -22,7 +22,6 @@ from windrow.final.rings import BEGIN, END, MARK_1, MASK, OFFSET, RingAggregator
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.aggregates import Algebra
     from windrow.final.specialise import Part
 
     Array = np.ndarray[Any, Any]
@@ -80,6 +79,4 @@ class TwoStacks(RingAggregator):
     slots: ClassVar[Slots] = Slots(values=1, aggregates=1, totals=True)
     parts: ClassVar[tuple[Part, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
 
-    @classmethod
-    def refusal(cls, algebra: Algebra) -> str | None:
-        return needs_associativity(algebra)
+    refusal = staticmethod(needs_associativity)

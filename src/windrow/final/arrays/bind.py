@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from numba import njit
 
+from windrow.final.specialise import add_code, bound
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -29,8 +31,8 @@ def bind(kernel: Callable[..., Any], **functions: Callable[..., Any]) -> Callabl
     """
     fingerprint = sha256()
     for name in sorted(functions):
-        code = cast("FunctionType", functions[name]).__code__
-        fingerprint.update(name.encode() + code.co_code + repr(code.co_consts).encode())
+        fingerprint.update(name.encode())
+        add_code(fingerprint, functions[name])
     names = tuple((name, _compiled(function)) for name, function in functions.items())
     return _bound(cast("FunctionType", kernel), names, fingerprint.hexdigest()[:8])
 
@@ -43,9 +45,7 @@ def _bound(function: FunctionType, names: tuple[tuple[str, Any], ...], mark: str
         if isinstance(part := function.__globals__.get(name), FunctionType)
         and part.__module__ == function.__module__
     }
-    bound = {**function.__globals__, **dict(names), **parts}
-    copy = FunctionType(function.__code__, bound, function.__name__)
-    copy.__module__ = function.__module__
+    copy = bound(function, **dict(names), **parts)
     # Numba's cache goes by the name and does not notice when what is bound changes.
     copy.__qualname__ = f"{function.__name__}_{mark}"
     return cast("Callable[..., Any]", njit(cache=True, nogil=True)(copy))
