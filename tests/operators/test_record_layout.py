@@ -5,10 +5,10 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from windrow.aggregates import aggregate
+from windrow.aggregates import Call, aggregate
 from windrow.operators.record_layout import RecordLayout
 
-LEAST, GREATEST = (aggregate(name, "s", pa.string(), pa.string()) for name in ("min", "max"))
+LEAST, GREATEST = (aggregate(Call(name, ("s",)), (pa.string(),), pa.string()) for name in ("min", "max"))
 
 
 class Held:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.aggregates import aggregate
+from windrow.aggregates import Call, aggregate
 from windrow.final import choose
 from windrow.operators.partitioned_row_windows import PartitionedRowWindows
 from windrow.operators.pending_rows import PendingRows
@@ -19,13 +19,13 @@ from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAgg
 from windrow.slicing import Window
 
 AGGREGATES = (
-    aggregate("sum", "v", pa.float64(), pa.float64()),
-    aggregate("min", "v", pa.float64(), pa.float64()),
-    aggregate("max", "s", pa.string(), pa.string()),
-    aggregate("min", "s", pa.string(), pa.string()),
-    aggregate("count", "v", pa.float64(), pa.int64()),
-    aggregate("count", "*", pa.int32(), pa.int64()),
-    aggregate("var_pop", "v", pa.float64(), pa.float64()),
+    aggregate(Call("sum", ("v",)), (pa.float64(),), pa.float64()),
+    aggregate(Call("min", ("v",)), (pa.float64(),), pa.float64()),
+    aggregate(Call("max", ("s",)), (pa.string(),), pa.string()),
+    aggregate(Call("min", ("s",)), (pa.string(),), pa.string()),
+    aggregate(Call("count", ("v",)), (pa.float64(),), pa.int64()),
+    aggregate(Call("count", ("*",)), (pa.int32(),), pa.int64()),
+    aggregate(Call("var_pop", ("v",)), (pa.float64(),), pa.float64()),
 )
 OPERATORS = {"all": RowWindows, "each": PartitionedRowWindows}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from windrow.aggregates import aggregate
+from windrow.aggregates import Call, aggregate
 from windrow.aggregates.ordered_dictionary import OrderedDictionary
 from windrow.final import choose
 from windrow.operators.group_keys import GroupKeys
@@ -18,11 +18,11 @@ from windrow.operators.window_aggregate import END_OF_TIME, WindowAggregate, Win
 from windrow.slicing import Window
 
 AGGREGATES = (
-    aggregate("sum", "v", pa.float64(), pa.float64()),
-    aggregate("max", "v", pa.float64(), pa.float64()),
-    aggregate("min", "s", pa.string(), pa.string()),
-    aggregate("max", "s", pa.string(), pa.string()),
-    aggregate("count", "*", pa.int32(), pa.int64()),
+    aggregate(Call("sum", ("v",)), (pa.float64(),), pa.float64()),
+    aggregate(Call("max", ("v",)), (pa.float64(),), pa.float64()),
+    aggregate(Call("min", ("s",)), (pa.string(),), pa.string()),
+    aggregate(Call("max", ("s",)), (pa.string(),), pa.string()),
+    aggregate(Call("count", ("*",)), (pa.int32(),), pa.int64()),
 )
 
 

@@ -1,7 +1,21 @@
 """Aggregates: lift, combine, inverse and lower, each with its declared algebra; one file a family."""
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.catalogue import AGGREGATES, aggregate
+from windrow.aggregates.call import Call, Constant, Function
+from windrow.aggregates.catalogue import AGGREGATES, FUNCTIONS, SYNONYMS, aggregate
 from windrow.aggregates.operations import Algebra, Operation
 
-__all__ = ["AGGREGATES", "Aggregate", "Algebra", "Operation", "Partial", "RecordColumn", "aggregate"]
+__all__ = [
+    "AGGREGATES",
+    "FUNCTIONS",
+    "SYNONYMS",
+    "Aggregate",
+    "Algebra",
+    "Call",
+    "Constant",
+    "Function",
+    "Operation",
+    "Partial",
+    "RecordColumn",
+    "aggregate",
+]

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial
+from windrow.aggregates.call import Call, Function
 from windrow.aggregates.count import CountPartial
 from windrow.aggregates.sum import (
     LIMB_BITS,
@@ -16,6 +18,7 @@ from windrow.aggregates.sum import (
     FloatSumPartial,
     decimals,
     masked,
+    sum_partial,
     whole,
 )
 from windrow.errors import QueryFailed
@@ -65,3 +68,13 @@ def _round_half_up(dividend: int, divisor: int) -> int:
         return 0
     quotient = (2 * abs(dividend) + divisor) // (2 * divisor)
     return quotient if dividend >= 0 else -quotient
+
+
+def _average(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    # Spark averages BIGINT in doubles, so that a large one does not overflow; narrower integers
+    # cannot, and share the exact sum.
+    summed = pa.float64() if pat.is_int64(types[0]) else types[0]
+    return Average(call, types, answer, partial=sum_partial(call, summed))
+
+
+FUNCTIONS = {"avg": Function(_average)}

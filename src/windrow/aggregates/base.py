@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,25 +25,44 @@ if TYPE_CHECKING:
     import numpy as np
     import pyarrow as pa
 
+    from windrow.aggregates.call import Call
     from windrow.aggregates.operations import Operation
 
     Column = np.ndarray[Any, Any]
 
 
+class Packing(Protocol):
+    """How a record column of Python objects is written down."""
+
+    def pack(self, objects: Column) -> pa.Array:
+        """The objects as Arrow values; None is NULL."""
+
+    def unpack(self, packed: pa.Array) -> Column:
+        """The objects again, in an array of objects."""
+
+
 @dataclass(frozen=True)
 class RecordColumn:
-    """One column of a record: how it merges, and whether it holds ranks instead of values.
+    """One column of a record: how it merges, and what it holds where that is not plain numbers.
 
     A *ranked* column orders values of a type that does not fit in 64 bits (strings, decimals): the state
     holds each value's rank among the live ones. `descending` turns GREATEST into least by flipping bits.
+    A column with a `packing` holds Python objects.
     """
 
     operation: Operation
     ranked: pa.DataType | None = None
     descending: bool = False
+    packing: Packing | None = field(default=None, compare=False)
+    bytes: int = field(default=8, compare=False)
+    """About how much memory a value takes."""
 
 
-EVERY_ROW = "true"
+INSTANT = "_windrow_instant"
+"""The event time of a row, in microseconds, in the Spark SQL of a pass."""
+
+
+ANY_ROW = "true"
 """The value of a partial to which every row gives the same."""
 
 
@@ -93,10 +112,24 @@ class Partial(ABC):
 class Aggregate(ABC):
     """One aggregate call of a query, such as AVG(dep_delay)."""
 
-    function: str
-    argument: str
-    argument_type: pa.DataType = field(compare=False)
+    call: Call
+    argument_types: tuple[pa.DataType, ...] = field(compare=False)
     result_type: pa.DataType = field(compare=False)
+
+    @property
+    def function(self) -> str:
+        """Its name, in lower case."""
+        return self.call.function
+
+    @property
+    def argument(self) -> str:
+        """What it aggregates, as Spark SQL: NULL for rows that FILTER leaves out."""
+        return self.call.argument
+
+    @property
+    def argument_type(self) -> pa.DataType:
+        """The type of the first argument."""
+        return self.argument_types[0]
 
     @property
     @abstractmethod
@@ -108,4 +141,4 @@ class Aggregate(ABC):
         """The answers, one a window, from the concatenated record columns of `partials`."""
 
     def __str__(self) -> str:
-        return f"{self.function.upper()}({self.argument})".replace("`", "")
+        return str(self.call)

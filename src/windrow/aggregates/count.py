@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.aggregates.base import EVERY_ROW, Aggregate, Partial, RecordColumn
+from windrow.aggregates.base import ANY_ROW, Aggregate, Partial, RecordColumn
+from windrow.aggregates.call import Function
 from windrow.aggregates.operations import ADD_INTEGERS
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ class CountPartial(Partial):
 
     @property
     def value(self) -> str:
-        return EVERY_ROW if self.argument == "*" else f"{self.argument} IS NOT NULL"
+        return ANY_ROW if self.argument == "*" else f"{self.argument} IS NOT NULL"
 
     def lift(self, values: pa.Array) -> list[pa.Array]:
         return [pc.fill_null(values, False).cast(pa.int64())]
@@ -45,3 +46,6 @@ class Count(Aggregate):
 
     def lower(self, columns: Sequence[Any]) -> pa.Array:
         return pa.array(columns[0], pa.int64())
+
+
+FUNCTIONS = {"count": Function(Count)}

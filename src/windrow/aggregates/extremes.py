@@ -16,8 +16,10 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
+from windrow.aggregates.call import Call, Function
 from windrow.aggregates.operations import ADD_INTEGERS, GREATEST, MIN_INT64
 from windrow.aggregates.sum import presence
+from windrow.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,3 +118,17 @@ def _as_integers(values: pa.Array) -> Column:
         narrow = pat.is_date32(values.type) or pat.is_time32(values.type)
         values = values.view(pa.int32() if narrow else pa.int64())
     return pc.fill_null(values.cast(pa.int64()), 0).to_numpy(zero_copy_only=False)
+
+
+def is_comparable(of_type: pa.DataType) -> bool:
+    """Whether values of this type have an order that windows can keep."""
+    return is_ranked(of_type) or is_sortable_integer(of_type) or bool(pat.is_floating(of_type))
+
+
+def _extreme(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    if not is_comparable(types[0]):
+        raise PlanError(f"{call}: values of type {types[0]} cannot be compared over windows")
+    return Extreme(call, types, answer)
+
+
+FUNCTIONS = {"min": Function(_extreme), "max": Function(_extreme)}

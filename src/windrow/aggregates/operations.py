@@ -47,12 +47,15 @@ class Operation:
 
     name: str
     dtype: type[np.generic]
-    identity: int | float
+    identity: int | float | None
     algebra: Algebra
     combine: Callable[..., None]
     inverse: Callable[..., None] | None = None
     interpreted: bool = False
-    """Run the kernels in Python, not compiled: for functions that Numba does not know, such as counters."""
+    """Run the kernels in Python, not compiled: for functions that Numba does not know, such as counters,
+    and for records of Python objects."""
+    like: str = ""
+    """The operation whose measured costs stand for its own, where those are not measured."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: a worker process uses its own compiled functions, and equality survives the trip.
@@ -96,6 +99,17 @@ def _merge_moments(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> N
             out[k, column + 2] = spread + spread_other + delta * delta * n * (m / total)
 
 
+def of_objects(merge: Callable[[Any, Any], Any]) -> Callable[..., None]:
+    """A `combine` for records of Python objects, None standing for no rows at all."""
+
+    def combine(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+        for column in range(left.shape[1]):
+            one, other = left[i, column], right[j, column]
+            out[k, column] = other if one is None else one if other is None else merge(one, other)
+
+    return combine
+
+
 ADD_INTEGERS = Operation("add_integers", np.int64, 0, Algebra(invertible=True), _add, _subtract)
 ADD_FLOATS = Operation(
     "add_floats", np.float64, 0.0, Algebra(nearly_invertible=True, rounds=True), _add, _subtract
@@ -104,6 +118,11 @@ GREATEST = Operation("greatest", np.int64, MIN_INT64, Algebra(selective=True), _
 MOMENTS = Operation("moments", np.float64, 0.0, Algebra(rounds=True), _merge_moments)
 
 _BY_NAME = {operation.name: operation for operation in (ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS)}
+
+
+def known(operation: Operation) -> Operation:
+    """Make an operation known by its name, by which it goes to worker processes."""
+    return _BY_NAME.setdefault(operation.name, operation)
 
 
 def _operation(name: str) -> Operation:

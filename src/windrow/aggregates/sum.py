@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
+from windrow.aggregates.call import Call, Function
 from windrow.aggregates.operations import ADD_FLOATS, ADD_INTEGERS
-from windrow.errors import QueryFailed
+from windrow.errors import PlanError, QueryFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,3 +150,22 @@ def decimals(unscaled: Sequence[int], present: Column, of_type: pa.DataType) -> 
     words = b"".join(value.to_bytes(16, "little", signed=True) for value in unscaled)
     validity = pa.array(present != 0).buffers()[1]
     return pa.Array.from_buffers(of_type, len(unscaled), [validity, pa.py_buffer(words)])
+
+
+def sum_partial(call: Call, argument_type: pa.DataType) -> Partial:
+    """The sum of a call's argument, by its type."""
+    if pat.is_decimal(argument_type):
+        return DecimalSumPartial(call.argument)
+    if pat.is_integer(argument_type):
+        return IntegerSumPartial(call.argument)
+    if pat.is_floating(argument_type) or pat.is_string(argument_type):
+        # The cast is a no-op on doubles and makes the others add up as Spark's SUM and AVG do.
+        return FloatSumPartial(f"CAST({call.argument} AS DOUBLE)")
+    raise PlanError(f"{call}: cannot add values of type {argument_type}")
+
+
+def _sum(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    return Sum(call, types, answer, partial=sum_partial(call, types[0]))
+
+
+FUNCTIONS = {"sum": Function(_sum)}

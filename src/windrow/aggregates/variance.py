@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
+from windrow.aggregates.call import Function
 from windrow.aggregates.operations import MOMENTS
 
 if TYPE_CHECKING:
@@ -56,3 +57,6 @@ class Variance(Aggregate):
         variance = spread / np.where(enough, freedom, 1.0)
         answer = np.sqrt(variance) if self.function.startswith("stddev") else variance
         return pa.array(answer, mask=~enough)
+
+
+FUNCTIONS = dict.fromkeys(("var_pop", "var_samp", "stddev_pop", "stddev_samp"), Function(Variance))

@@ -46,7 +46,8 @@ class Costs:
         >>> Costs("made up", {"daba": {"greatest": [[1, 10, None], [4, 40, None]]}}).slide(DABA, GREATEST, 2)
         20.0
         """
-        points = self.nanoseconds.get(algorithm.name, {}).get(operation.name)
+        measured = self.nanoseconds.get(algorithm.name, {})
+        points = measured.get(operation.name) or measured.get(operation.like)
         if not points:  # measured before there was this algorithm
             shipped = shipped_costs()
             return float("inf") if self is shipped else shipped.slide(algorithm, operation, slices, ranges)

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING
 import pyarrow.types as pat
 from sqlglot import exp
 
-from windrow.aggregates import Aggregate, aggregate
+from windrow.aggregates import FUNCTIONS, Aggregate
+from windrow.aggregates.call import EVERY_ROW
 from windrow.cql import RowWindow as RowWindowNode
 from windrow.cql import name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
 from windrow.final import named, refuse_mismatch
-from windrow.logical.lift import Lift, is_aggregate, spark_sql
+from windrow.logical.calls import is_aggregate, spark_sql
+from windrow.logical.lift import Lift
 from windrow.logical.plan import (
     AggregateQuery,
     Enrich,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from windrow.aggregates import Function
     from windrow.cql import Query
     from windrow.logical.questions import Analyst
     from windrow.logical.relation import Relation
@@ -47,21 +50,33 @@ if TYPE_CHECKING:
 ANSWERS = "answers"
 
 
-def bind(query: Query, relations: Mapping[str, Relation], spark: Analyst) -> AggregateQuery:
-    """The plan of a query over known relations."""
-    return _Binder(query, relations, spark).bind()
+def bind(
+    query: Query,
+    relations: Mapping[str, Relation],
+    spark: Analyst,
+    functions: Mapping[str, Function] = FUNCTIONS,
+) -> AggregateQuery:
+    """The plan of a query over known relations, with these aggregate functions."""
+    return _Binder(query, relations, spark, functions).bind()
 
 
 class _Binder:
-    def __init__(self, query: Query, relations: Mapping[str, Relation], spark: Analyst) -> None:
+    def __init__(
+        self,
+        query: Query,
+        relations: Mapping[str, Relation],
+        spark: Analyst,
+        functions: Mapping[str, Function],
+    ) -> None:
         self.query = query
         self.select = query.select
         self.relations = relations
         self.spark = spark
+        self.functions = functions
         self.scope = Scope(query.text, {})
         self.keys: list[str] = []
         self.window_columns: dict[str, pa.DataType] = {}
-        self.lift = Lift(self.scope, self.keys, self.window_columns)
+        self.lift = Lift(self.scope, self.keys, self.window_columns, functions)
         self.partition: RowWindowNode | None = None
 
     def bind(self) -> AggregateQuery:
@@ -157,7 +172,7 @@ class _Binder:
         if self.partition is None or not self.partition.keys:
             return
         for node in self.partition.keys:
-            if any(is_aggregate(inner) for inner in node.walk()):
+            if any(self._is_aggregate(inner) for inner in node.walk()):
                 raise self._fail("an aggregate cannot stand in PARTITION BY", node)
         partition = {spark_sql(self.scope.resolve(node)) for node in self.partition.keys}
         if partition != set(self.keys):
@@ -213,15 +228,17 @@ class _Binder:
 
     def _check_functions(self) -> None:
         for node in self.select.find_all(exp.Anonymous):
-            if node.find_ancestor(exp.Hint) is None and node.name.lower() not in self.spark.functions():
-                hint = suggestion(node.name, self.spark.functions())
+            if node.find_ancestor(exp.Hint) is not None or self._is_aggregate(node):
+                continue
+            if node.name.lower() not in self.spark.functions():
+                hint = suggestion(node.name, [*self.functions, *self.spark.functions()])
                 raise self._fail(f"unknown function '{node.name}'", node, hint, name=True)
 
     def _bind_where(self) -> str | None:
         where = self.select.args.get("where")
         if where is None:
             return None
-        call = next((node for node in where.find_all(exp.Func) if is_aggregate(node)), None)
+        call = next((node for node in where.find_all(exp.Func) if self._is_aggregate(node)), None)
         if call is not None:
             raise self._fail(
                 f"{function_name(call).upper()} is an aggregate and cannot stand in WHERE", call,
@@ -241,7 +258,7 @@ class _Binder:
             if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
                 raise self._fail(f"GROUP BY {type(node).__name__.upper()} is not supported yet", node)
             expression = self._group_expression(node)
-            call = next((inner for inner in expression.find_all(exp.Func) if is_aggregate(inner)), None)
+            call = next((inner for inner in expression.find_all(exp.Func) if self._is_aggregate(inner)), None)
             if call is not None:
                 raise self._fail(
                     f"{function_name(call).upper()} is an aggregate and cannot stand in GROUP BY", node
@@ -280,27 +297,26 @@ class _Binder:
         """What Spark says of the keys, the arguments and the aggregates, in two questions."""
         group = self.select.args.get("group")
         key_nodes = group.expressions if group else []
-        call_nodes = list(self.lift.calls.values())
-        calls = [(sql.partition("(")[0], sql.partition("(")[2][:-1]) for sql in self.lift.calls]
-        arguments = [argument if argument != "*" else "1" for _, argument in calls]
-        asked = [*zip(self.keys, key_nodes, strict=False), *zip(arguments, call_nodes, strict=True)]
+        calls = self.lift.calls
+        asked = list(zip(self.keys, key_nodes, strict=False))
+        for call, node in calls.items():
+            asked += [("1" if argument == EVERY_ROW else argument, node) for argument in call.arguments]
         if not asked:
             raise self._fail("the query neither groups nor aggregates", self.select.selects[0])
         condition = (where, self.select.args["where"]) if where else None
         relations = {relation.name: relation.columns for relation in self.scope.relations.values()}
         found = types(self.spark, self.query, asked, from_clause, relations, condition)
-        key_types, argument_types = found[: len(self.keys)], found[len(self.keys) :]
+        key_types, argument_types = found[: len(self.keys)], iter(found[len(self.keys) :])
         for key, of_type, node in zip(self.keys, key_types, key_nodes, strict=False):
             if pat.is_nested(of_type):
                 raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
-        calls_asked = list(self.lift.calls.items())
-        answer_types = types(self.spark, self.query, calls_asked, from_clause, relations)
+        answers = [(self.functions[call.function].answer_sql(call), node) for call, node in calls.items()]
+        answer_types = types(self.spark, self.query, answers, from_clause, relations)
         aggregates = []
-        for (name, argument), given, answer, node in zip(
-            calls, argument_types, answer_types, call_nodes, strict=True
-        ):
+        for (call, node), answer in zip(calls.items(), answer_types, strict=True):
+            given = tuple(next(argument_types) for _ in call.arguments)
             try:
-                aggregates.append(aggregate(name, argument, given, answer))
+                aggregates.append(self.functions[call.function].make(call, given, answer))
             except PlanError as error:
                 raise self._fail(str(error), node) from error
         return key_types, aggregates
@@ -325,6 +341,9 @@ class _Binder:
                     refuse_mismatch(algorithm, partial.operation, str(item), partitioned=partitioned)
         except PlanError as error:
             raise self._fail(str(error), node) from error
+
+    def _is_aggregate(self, node: exp.Expr) -> bool:
+        return is_aggregate(node, self.functions)
 
     # the SELECT list
 

@@ -9,31 +9,39 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.aggregates import AGGREGATES
-from windrow.cql import name_span, span
+from windrow.cql import span
 from windrow.errors import StatementError
+from windrow.logical.calls import CallReader, is_aggregate, spark_sql
 from windrow.logical.plan import aggregate_name, key_name
-from windrow.logical.refuse import function_name
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
+    from windrow.aggregates import Call, Function
     from windrow.logical.scope import Scope
 
 
 class Lift:
     """Lifts the aggregate calls out of expressions, each distinct call once."""
 
-    def __init__(self, scope: Scope, keys: Sequence[str], window_columns: Collection[str]) -> None:
-        self.calls: dict[str, exp.Func] = {}
-        """The calls found so far, by their Spark SQL; their order is that of the answer columns."""
+    def __init__(
+        self,
+        scope: Scope,
+        keys: Sequence[str],
+        window_columns: Collection[str],
+        functions: Mapping[str, Function],
+    ) -> None:
+        self.calls: dict[Call, exp.Expr] = {}
+        """The calls found so far, and where; their order is that of the answer columns."""
         self._scope = scope
+        self._functions = functions
+        self._reader = CallReader(scope, functions)
         self._keys = keys
         self._window_columns = window_columns
 
     def __call__(self, node: exp.Expr) -> exp.Expr:
         """The expression over answer columns."""
-        if is_aggregate(node):
+        if self._is_aggregate(node):
             return _answer(aggregate_name(self._place(node)))
         if self._is_window_column(node):
             if self._scope.knows(node.name):
@@ -41,7 +49,7 @@ class Lift:
                 hint = "write the stream's name in front of it, and AS with another name behind"
                 raise StatementError(problem, self._scope.text, *span(node), hint)
             return _answer(node.name.lower())
-        if not any(is_aggregate(inner) or self._is_window_column(inner) for inner in node.walk()):
+        if not any(self._is_aggregate(inner) or self._is_window_column(inner) for inner in node.walk()):
             sql = spark_sql(self._scope.resolve(node))
             if sql in self._keys:
                 return _answer(key_name(self._keys.index(sql)))
@@ -53,41 +61,16 @@ class Lift:
             child.replace(self(child))
         return copy
 
+    def _is_aggregate(self, node: exp.Expr) -> bool:
+        return is_aggregate(node, self._functions)
+
     def _is_window_column(self, node: exp.Expr) -> bool:
         return isinstance(node, exp.Column) and not node.table and node.name.lower() in self._window_columns
 
-    def _place(self, call: exp.Expr) -> int:
-        assert isinstance(call, exp.Func)
-        text, name = self._scope.text, function_name(call)
-        if name not in AGGREGATES:
-            problem = f"{name.upper()} over a window is not supported yet"
-            raise StatementError(problem, text, *name_span(call))
-        if any(is_aggregate(node) for node in call.walk() if node is not call):
-            raise StatementError(f"an aggregate inside {name.upper()} has no meaning", text, *span(call))
-        arguments = [self._argument(node) for node in call.iter_expressions()]
-        if len(arguments) > 1:
-            raise StatementError(f"{name.upper()} over a window takes one argument", text, *span(call))
-        sql = f"{name}({arguments[0] if arguments else '*'})"
-        self.calls.setdefault(sql, call)
-        return list(self.calls).index(sql)
-
-    def _argument(self, node: exp.Expr) -> str:
-        if isinstance(node, exp.Star):
-            return "*"
-        if isinstance(node, exp.Distinct):
-            problem = "DISTINCT aggregates over a window are not supported yet"
-            raise StatementError(problem, self._scope.text, *span(node))
-        return spark_sql(self._scope.resolve(node))
-
-
-def is_aggregate(node: exp.Expr) -> bool:
-    """Whether a node calls an aggregate, one of ours or another of Spark's."""
-    return isinstance(node, exp.Func) and (isinstance(node, exp.AggFunc) or function_name(node) in AGGREGATES)
-
-
-def spark_sql(node: exp.Expr) -> str:
-    """An expression as Spark SQL."""
-    return node.sql(dialect="spark", comments=False)
+    def _place(self, node: exp.Expr) -> int:
+        call = self._reader.read(node)
+        self.calls.setdefault(call, node)
+        return list(self.calls).index(call)
 
 
 def _answer(name: str) -> exp.Expr:

@@ -33,7 +33,6 @@ NODES: dict[type[exp.Expr], str] = {
     exp.Subquery: "sub-queries are not supported yet",
     exp.Exists: "EXISTS is not supported yet",
     exp.Window: "OVER is not supported on streams; put [RANGE … SLIDE …] behind the stream's name",
-    exp.Filter: "FILTER (WHERE …) is not supported yet; write CASE WHEN … THEN x END inside the aggregate",
     exp.WithinGroup: "WITHIN GROUP is not supported yet",
     exp.Star: "SELECT * has no meaning in an aggregate query; name the group columns and the aggregates",
     exp.Lateral: "LATERAL is not supported yet",

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.aggregates import aggregate
+from windrow.aggregates import Call, aggregate
 from windrow.final import PartitionedRows
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.pending_rows import HOLDS, INSTANT, PendingRows, lifted, value_name
@@ -38,8 +38,8 @@ if TYPE_CHECKING:
 PENDING, KEYS, RANKS, ARRAYS = "pending", "keys", "ranks", "arrays"
 MOST_ROWS = 1 << 20
 """Rows taken in at a time: bounds the memory for answers, of which there may be one a row."""
-FIRST: Aggregate = aggregate("min", "_instant", pa.int64(), pa.int64())
-HELD: Aggregate = aggregate("count", "*", pa.int32(), pa.int64())
+FIRST: Aggregate = aggregate(Call("min", ("_instant",)), (pa.int64(),), pa.int64())
+HELD: Aggregate = aggregate(Call("count", ("*",)), (pa.int32(),), pa.int64())
 
 
 class PartitionedRowWindows:

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from windrow.aggregates.base import EVERY_ROW
+from windrow.aggregates.base import ANY_ROW
 from windrow.operators.record_layout import one_chunk
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ HOLDS = "_holds"
 
 def value_name(partial: Partial) -> str:
     """The column of what rows have to give to a partial; some partials share one."""
-    return HOLDS if partial.value == EVERY_ROW else f"value of {partial.value}"
+    return HOLDS if partial.value == ANY_ROW else f"value of {partial.value}"
 
 
 def lifted(partial: Partial, rows: pa.Table) -> list[pa.Array]:

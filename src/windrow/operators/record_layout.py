@@ -67,7 +67,7 @@ class RecordLayout:
     @property
     def record_bytes(self) -> int:
         """How much memory one record of each operation takes."""
-        return sum(width * np.dtype(operation.dtype).itemsize for operation, width in self.operations)
+        return sum(slot.column.bytes for slots in self.slots.values() for slot in slots)
 
     @property
     def ranked_values(self) -> int:
@@ -94,7 +94,7 @@ class RecordLayout:
     def at_rest(self, records: Records) -> dict[str, pa.Array]:
         """Records as columns of their own values, by names that stay."""
         return {
-            f"{partial}#{place}": pa.array(self.values(slot, records))
+            f"{partial}#{place}": self._packed(slot, records)
             for partial, slots in self.slots.items()
             for place, slot in enumerate(slots)
         }
@@ -103,7 +103,7 @@ class RecordLayout:
         """The records that `at_rest` wrote down."""
         columns = {
             partial: [
-                values if slot.column.ranked is not None else values.to_numpy()
+                self._unpacked(slot, values)
                 for slot, values in (
                     (slot, one_chunk(table, f"{partial}#{place}")) for place, slot in enumerate(slots)
                 )
@@ -120,6 +120,16 @@ class RecordLayout:
         absent = held == MIN_INT64
         codes = ~held if slot.column.descending else held
         return self.dictionaries[slot].decode(np.where(absent, -1, codes))
+
+    def _packed(self, slot: Slot, records: Records) -> pa.Array:
+        values = self.values(slot, records)
+        return pa.array(values) if slot.column.packing is None else slot.column.packing.pack(values)
+
+    @staticmethod
+    def _unpacked(slot: Slot, values: pa.Array) -> Any:
+        if slot.column.packing is not None:
+            return slot.column.packing.unpack(values)
+        return values if slot.column.ranked is not None else values.to_numpy()
 
     def _rank(self, slot: Slot, values: pa.Array) -> Array:
         codes, moved = self.dictionaries[slot].encode(values)

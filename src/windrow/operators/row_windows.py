@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.aggregates import aggregate
+from windrow.aggregates import Call, aggregate
 from windrow.operators.pending_rows import HOLDS, INSTANT, PendingRows, lifted, value_name
 from windrow.operators.record_layout import one_chunk
 from windrow.operators.tables_at_rest import part, together
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from windrow.slicing import Window
 
 GROUPS, TIMES, PENDING, COUNTED = "groups", "times", "pending", "counted"
-FIRST, LAST = (aggregate(name, "_instant", pa.int64(), pa.int64()) for name in ("min", "max"))
+FIRST, LAST = (aggregate(Call(name, ("_instant",)), (pa.int64(),), pa.int64()) for name in ("min", "max"))
 INSTANTS = [sql for item in (FIRST, LAST) for partial in item.partials for sql in partial.expressions]
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow.types as pat
 
+from windrow.aggregates.base import INSTANT
 from windrow.logical import quoted, view_name
 from windrow.operators.window_aggregate import SLICE
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
 
     from windrow.logical import Stream
 
-INSTANT = "_windrow_instant"
 RAW, FILE, POSITION = "_windrow_raw", "_windrow_file", "_windrow_position"
 """What a source adds to a row: the line if it could not be read, its file, and its place there."""
 LATEST, ROWS = "_latest", "_rows"

@@ -56,6 +56,8 @@ def explain(
             for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
                 hinted = choice.algorithm.name == query.algorithm
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
+                if operation.like:
+                    why = f"{why}; costs as measured for {operation.like}"
                 lines.append(f"    final: {choice} for {operation.name} ({why})")
     if passes:
         lines.append(f"costs of algorithms: {(costs or shipped_costs()).source}")

@@ -12,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from windrow.aggregates.base import INSTANT
 from windrow.logical import key_name, quoted
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer.bounds import INSTANT, LATEST, ROWS, instants_sql
+from windrow.optimizer.bounds import LATEST, ROWS, instants_sql
 from windrow.optimizer.row_passes import RowPass
 from windrow.slicing import RowWindow, cuts_for_pass
 

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow.types as pat
 
+from windrow.aggregates.base import INSTANT
 from windrow.logical import key_name, quoted
 from windrow.operators.pending_rows import HOLDS, value_name
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer.bounds import INSTANT, LATE, instants_sql
+from windrow.optimizer.bounds import LATE, instants_sql
 from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:

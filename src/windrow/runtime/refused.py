@@ -16,10 +16,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, VariantType
 
+from windrow.aggregates.base import INSTANT
 from windrow.cql.durations import DAY, format_duration
 from windrow.logical import quoted
 from windrow.operators.window_aggregate import END_OF_TIME
-from windrow.optimizer.bounds import FILE, INSTANT, POSITION, RAW, YEAR_1, YEAR_10000, instants_sql
+from windrow.optimizer.bounds import FILE, POSITION, RAW, YEAR_1, YEAR_10000, instants_sql
 from windrow.runtime.analysis import select
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from windrow.aggregates.catalogue import AGGREGATES, SYNONYMS
+from windrow.aggregates.catalogue import SYNONYMS
 from windrow.errors import InputError, suggestion
 from windrow.final.arrays.answers import answer, result_type
 from windrow.final.arrays.blocked import BLOCKS
@@ -31,6 +31,12 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
+KNOWN = frozenset(
+    {
+        "avg", "count", "max", "mean", "min", "std", "stddev", "stddev_pop", "stddev_samp", "sum", "var_pop",
+        "var_samp", "variance",
+    }
+)  # fmt: skip
 WINDOW = "a window must be a positive number of values, or a duration"
 DURATIONS = (str, timedelta, np.timedelta64)  # pandas' Timedelta is a timedelta
 
@@ -110,8 +116,8 @@ def slide(
 
 def _known(op: str) -> str:
     name = "var_samp" if op == "var" else str(op).lower()
-    if name not in AGGREGATES:
-        close = suggestion(name, AGGREGATES) or f"there are {', '.join(sorted(AGGREGATES))}"
+    if name not in KNOWN:
+        close = suggestion(name, KNOWN) or f"there are {', '.join(sorted(KNOWN))}"
         raise InputError(f"there is no aggregate {op!r}; {close}")
     return SYNONYMS.get(name, name)
 
