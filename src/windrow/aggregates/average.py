@@ -70,11 +70,12 @@ def _round_half_up(dividend: int, divisor: int) -> int:
     return quotient if dividend >= 0 else -quotient
 
 
-def _average(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+def average(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Average:
+    """AVG(x)."""
     # Spark averages BIGINT in doubles, so that a large one does not overflow; narrower integers
     # cannot, and share the exact sum.
     summed = pa.float64() if pat.is_int64(types[0]) else types[0]
     return Average(call, types, answer, partial=sum_partial(call, summed))
 
 
-FUNCTIONS = {"avg": Function(_average)}
+FUNCTIONS = {"avg": Function(average)}

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
     from windrow.aggregates.base import Aggregate
 
+    Make = Callable[["Call", tuple[pa.DataType, ...], pa.DataType], Aggregate]
+
 EVERY_ROW = "*"
 """The argument of COUNT(*)."""
 
@@ -84,16 +86,23 @@ class Constant:
 class Function:
     """An aggregate function: what it takes, and what implements it."""
 
-    make: Callable[[Call, tuple[pa.DataType, ...], pa.DataType], Aggregate]
+    plain: Make
     """The aggregate for a call, the types of its arguments and that of its answer."""
     arguments: int = 1
     constants: tuple[Constant, ...] = ()
-    distinct: bool = False
-    """Whether DISTINCT is possible."""
+    distinct: Make | None = None
+    """The same for a call with DISTINCT, where that has a meaning."""
     nulls: bool = False
     """Whether it counts NULLs, and so can be asked to IGNORE them."""
     answer: Callable[[Call], str] | None = None
     """Spark SQL of the answer's type, where Spark does not know the function; else the call is."""
+
+    def make(
+        self, call: Call, argument_types: tuple[pa.DataType, ...], result_type: pa.DataType
+    ) -> Aggregate:
+        """The aggregate for a call; types are those that Spark gives the arguments and the result."""
+        make = self.distinct if call.distinct and self.distinct is not None else self.plain
+        return make(call, argument_types, result_type)
 
     def answer_sql(self, call: Call) -> str:
         """Spark SQL that has the type of the answer."""

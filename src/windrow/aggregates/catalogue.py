@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.aggregates import average, count, extremes, sum, variance
+from windrow.aggregates import average, count, counted, extremes, ordered, sum, variance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,10 +20,14 @@ SYNONYMS = {
     "std": "stddev_samp",
     "stddev": "stddev_samp",
     "variance": "var_samp",
+    "array_agg": "collect_list",
+    "string_agg": "listagg",
 }
-FAMILIES = (count, sum, average, extremes, variance)
+FAMILIES = (count, sum, average, extremes, variance, counted, ordered)
 FUNCTIONS: Mapping[str, Function] = {
-    name: function for family in FAMILIES for name, function in family.FUNCTIONS.items()
+    name: replace(function, distinct=counted.DISTINCT.get(name, function.distinct))
+    for family in FAMILIES
+    for name, function in family.FUNCTIONS.items()
 }
 """Every function by its name in lower case."""
 AGGREGATES = frozenset({*FUNCTIONS, *SYNONYMS})

@@ -131,4 +131,4 @@ def _extreme(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) ->
     return Extreme(call, types, answer)
 
 
-FUNCTIONS = {"min": Function(_extreme), "max": Function(_extreme)}
+FUNCTIONS = dict.fromkeys(("min", "max"), Function(_extreme, distinct=_extreme))

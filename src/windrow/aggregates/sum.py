@@ -164,8 +164,9 @@ def sum_partial(call: Call, argument_type: pa.DataType) -> Partial:
     raise PlanError(f"{call}: cannot add values of type {argument_type}")
 
 
-def _sum(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+def sum_(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Sum:
+    """SUM(x)."""
     return Sum(call, types, answer, partial=sum_partial(call, types[0]))
 
 
-FUNCTIONS = {"sum": Function(_sum)}
+FUNCTIONS = {"sum": Function(sum_)}

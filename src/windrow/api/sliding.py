@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pat
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -27,6 +28,7 @@ from windrow.logical import Stream, bind, key_name, quoted
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
 from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
+from windrow.optimizer.bounds import LATEST, ROWS
 from windrow.runtime.analysis import SparkAnalyst, arrow_schema, select
 from windrow.runtime.collect import with_key_types
 from windrow.runtime.session import checked
@@ -41,6 +43,7 @@ if TYPE_CHECKING:
 
 INPUT = "input"
 RANGE = "window_range"
+PASS = "_pass"
 TIMES = ("window_start", "window_end")
 
 
@@ -87,12 +90,15 @@ def sliding(
     except StatementError as error:  # its place is in a statement that the caller did not write
         raise WindrowError(f"{error.problem}; {error.hint}" if error.hint else error.problem) from error
     plans = {str(i): replace(first, window=window) for i, window in enumerate(spec.windows)}
-    (shared,) = share_passes(plans)
-    partials = select(spark, shared.sql(Bounds()), {INPUT: df.select(*spec.columns(first))})
-    partials = partials.where(F.col(SLICE).isNotNull())
+    passes = share_passes(plans)
+    rows = df.select(*spec.columns(first))
+    collected = [
+        select(spark, shared.sql(Bounds()), {INPUT: rows}).where(F.col(SLICE).isNotNull())
+        for shared in passes
+    ]
     schema = spec.result_schema(first)
     _check_names(schema)
-    final = _FinalStep(spec, tuple(plans.values()), tuple(shared.columns), schema)
+    final = _FinalStep(spec, tuple(plans.values()), tuple(tuple(shared.columns) for shared in passes), schema)
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         return final.answer(pa.Table.from_batches(batches))
@@ -100,9 +106,25 @@ def sliding(
     # A shard holds many keys: a task is then one call into Python, not one a key.
     spread = [F.col(key_name(i)) for i in range(len(spec.keys))] or [F.lit(0)]
     shards = 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    return partials.groupBy(F.pmod(F.hash(*spread), F.lit(shards))).applyInArrow(
-        answer, from_arrow_schema(schema)
+    return (
+        _together(collected)
+        .groupBy(F.pmod(F.hash(*spread), F.lit(shards)))
+        .applyInArrow(answer, from_arrow_schema(schema))
     )
+
+
+def _together(collected: Sequence[DataFrame]) -> DataFrame:
+    """What all passes have collected: the slice and the keys are theirs alike, other columns each has of
+    its own, and PASS says whose a row is."""
+    labelled = []
+    for number, frame in enumerate(collected):
+        own = {name: f"_{number}{name}" for name in frame.columns if name.startswith(("_p", "_v"))}
+        dropped = frame.drop(LATEST, ROWS).withColumnsRenamed(own)
+        labelled.append(dropped.withColumn(PASS, F.lit(number)))
+    union = labelled[0]
+    for frame in labelled[1:]:
+        union = union.unionByName(frame, allowMissingColumns=True)
+    return union
 
 
 def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) -> None:
@@ -234,12 +256,12 @@ class _FinalStep:
 
     spec: _Spec
     plans: tuple[AggregateQuery, ...]
-    columns: tuple[str, ...]
+    columns: tuple[tuple[str, ...], ...]
+    """The columns of each pass."""
     schema: pa.Schema
 
-    def answer(self, partials: pa.Table) -> Iterator[pa.RecordBatch]:
-        partials = with_key_types(partials.rename_columns(list(self.columns)), self.plans[0])
-        tables = self._answers(partials)
+    def answer(self, collected: pa.Table) -> Iterator[pa.RecordBatch]:
+        tables = self._answers([self._of_pass(collected, number) for number in range(len(self.columns))])
         if self.spec.wide and len(self.plans) > 1:
             pieces: dict[Window, list[pa.Table]] = {window: [] for window in self.spec.windows}
             for window, table in tables:
@@ -248,7 +270,15 @@ class _FinalStep:
         for _, table in tables:
             yield from table.select(self.schema.names).cast(self.schema).combine_chunks().to_batches()
 
-    def _answers(self, partials: pa.Table) -> Iterator[tuple[Window, pa.Table]]:
+    def _of_pass(self, collected: pa.Table, number: int) -> pa.Table:
+        """What one pass has collected, by the names of the pass."""
+        rows = collected.filter(pc.equal(collected[PASS], number))
+        mine = [SLICE, *(key_name(i) for i in range(len(self.spec.keys)))]
+        mine += [name for name in collected.column_names if name.startswith((f"_{number}_p", f"_{number}_v"))]
+        names = [name for name in self.columns[number] if name not in (LATEST, ROWS)]
+        return with_key_types(rows.select(mine).rename_columns(names), self.plans[0])
+
+    def _answers(self, collected: Sequence[pa.Table]) -> Iterator[tuple[Window, pa.Table]]:
         """Window by window; those that end together come from one structure."""
         plan = self.plans[0]
         together: dict[tuple[int, int], list[Window]] = {}
@@ -256,7 +286,8 @@ class _FinalStep:
             together.setdefault((window.slide, window.offset), []).append(window)
         for windows in together.values():
             state = WindowAggregate(plan_window_aggregation(plan, windows))
-            state.push(partials)
+            for partials in collected:
+                state.push(partials)
             for window, answers in state.advance_each(END_OF_TIME):
                 columns = {name: answers[name] for name in TIMES}
                 if len(self.plans) > 1 and not self.spec.wide:

@@ -9,21 +9,29 @@ Time: that of the final aggregators, O(1) an entry and answer. Space: the entrie
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from windrow.final.schedule import Liveness
+from windrow.final.schedule import MOST_ANSWERS, Liveness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from windrow.aggregates import Operation
     from windrow.final.base import FinalAggregator
+    from windrow.final.schedule import Schedule
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
     Records = dict[Operation, Array]
+
+
+class Follower(Protocol):
+    """Something that has entries of its own, and answers for the same windows and keys."""
+
+    def slide(self, schedule: Schedule) -> list[Any]:
+        """What it found, for each range."""
 
 
 class GrowingArray:
@@ -62,8 +70,10 @@ class KeyedWindows:
         windows: Sequence[Window],
         operations: Sequence[tuple[Operation, int]],
         algorithms: Mapping[Operation, type[FinalAggregator]],
+        followers: Mapping[Any, Follower] | None = None,
     ) -> None:
         self.windows = windows
+        self._followers = followers or {}
         self._starts = GrowingArray(np.empty(0, np.int64))
         self._keys = GrowingArray(np.empty(0, np.int32))
         self._records = {
@@ -97,14 +107,20 @@ class KeyedWindows:
         for aggregator in self._aggregators.values():
             aggregator.grow(key_count)
 
-    def evaluate(self, after: int, until: int) -> Iterator[tuple[Window, Array, Array, Records]]:
-        """Window, its ends, keys and records of the evaluations e with after < e ≤ until."""
+    def evaluate(
+        self, after: int, until: int, most_answers: int = MOST_ANSWERS
+    ) -> Iterator[tuple[Window, Array, Array, dict[Any, Any]]]:
+        """Window, its ends, keys and records of the evaluations e with after < e ≤ until.
+
+        What the followers found is among the records, by the name that they were given.
+        """
         starts, keys, base = self._starts.view, self._keys.view, self._base
-        for schedule in self._liveness.evaluate(starts, keys, base, after, until):
-            records = {
+        for schedule in self._liveness.evaluate(starts, keys, base, after, until, most_answers):
+            records: dict[Any, Any] = {
                 operation: aggregator.slide(self._records[operation].view, keys, base, schedule)
                 for operation, aggregator in self._aggregators.items()
             }
+            records |= {name: follower.slide(schedule) for name, follower in self._followers.items()}
             for r, window in enumerate(self.windows):
                 if len(schedule.keys(r)):
                     answers = {operation: by_range[r] for operation, by_range in records.items()}

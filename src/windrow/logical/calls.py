@@ -76,7 +76,7 @@ class CallReader:
         given = list(node.iter_expressions())
         distinct = bool(given) and isinstance(given[0], exp.Distinct)
         if distinct:
-            if not function.distinct:
+            if function.distinct is None:
                 raise self._fail(f"DISTINCT has no meaning in {name.upper()}", given[0])
             given = [*given[0].expressions, *given[1:]]
         split = len(given) if distinct and not function.constants else function.arguments

@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
+from windrow.aggregates.contents import InOrder, contents_of
 from windrow.operators.pending_rows import HOLDS, INSTANT, PendingRows, lifted, value_name
 from windrow.operators.record_layout import one_chunk
 from windrow.operators.tables_at_rest import part, together
@@ -44,12 +45,14 @@ class RowWindows:
     def __init__(self, aggregation: WindowAggregation) -> None:
         self.aggregation = aggregation
         self._window: Window = aggregation.window
+        needed = map(contents_of, aggregation.aggregates)
+        self._contents = dict.fromkeys(contents for contents in needed if contents is not None)
         self._reset()
 
     def _reset(self, begins_after: int | None = None) -> None:
         self._groups = WindowAggregate(replace(self.aggregation, time_type=pa.int64()))
         self._times = WindowAggregate(_times(self.aggregation))
-        values = map(value_name, self.aggregation.partials)
+        values = [*map(value_name, self.aggregation.partials), *(c.value_name for c in self._contents)]
         self._pending = PendingRows([INSTANT, HOLDS, *self.aggregation.keys, *values], begins_after)
         self._counted = 0
 
@@ -126,6 +129,12 @@ class RowWindows:
         columns = {SLICE: numbers} | {key: rows[key] for key in self.aggregation.keys}
         for partial in self.aggregation.partials:
             columns |= dict(zip(partial.expressions, lifted(partial, rows), strict=True))
+        for contents in self._contents:
+            columns[contents.value_name] = rows[contents.value_name]
+            if isinstance(contents, InOrder):
+                columns[contents.instant_name] = numbers
+            else:
+                columns[contents.count_name] = np.ones(len(rows), np.int64)
         return pa.table(columns)
 
     def _with_times(self, answers: pa.Table, times: pa.Table) -> pa.Table:

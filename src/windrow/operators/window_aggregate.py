@@ -19,11 +19,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.aggregates.contents import contents_of
 from windrow.final import KeyedWindows
+from windrow.final.schedule import MOST_ANSWERS
 from windrow.logical import aggregate_name, key_name
+from windrow.operators.contents_state import contents_states
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.open_slices import OpenSlices
 from windrow.operators.record_layout import RecordLayout, one_chunk
+from windrow.operators.tables_at_rest import part, together
 from windrow.slicing import composite
 
 if TYPE_CHECKING:
@@ -31,12 +35,15 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Aggregate, Operation, Partial
     from windrow.final import FinalAggregator
+    from windrow.operators.contents_state import ContentsState
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
     Records = dict[Operation, Array]
 
 SLICE = "_slice"
+SLICES, CONTENTS = "slices", "_contents"
+"""At rest, where a query has contents: the part of its records, and the column that tells parts apart."""
 BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
 """Instants before and after all event times, far enough from overflow to add a range."""
 LARGE = 64 << 20
@@ -88,40 +95,54 @@ class WindowAggregate:
         self._reset()
 
     def _reset(self) -> None:
-        operations = self._layout.operations
-        self._keys = GroupKeys(list(self.aggregation.key_types))
+        aggregation, operations = self.aggregation, self._layout.operations
+        self._keys = GroupKeys(list(aggregation.key_types))
         self._open = OpenSlices(operations)
-        self._windows = KeyedWindows(self.aggregation.windows, operations, self.aggregation.algorithms)
+        self._contents = contents_states(aggregation.windows, aggregation.aggregates)
+        self._windows = KeyedWindows(aggregation.windows, operations, aggregation.algorithms, self._contents)
         self._layout.forget_ranks()
         self._closed_rows = 0
 
     @property
     def entries(self) -> int:
-        """How many partials the state holds, open slices included."""
-        return self._windows.entries + len(self._open.starts)
+        """How many partials and values the state holds, open slices included."""
+        values = sum(contents.entries for contents in self._contents.values())
+        return self._windows.entries + len(self._open.starts) + values
 
     @property
     def bytes(self) -> int:
         """About how much memory the partials and the structures over them take."""
-        return self.entries * (12 + self._layout.record_bytes) + self._windows.structure_bytes
+        slices = self._windows.entries + len(self._open.starts)
+        values = sum(contents.bytes for contents in self._contents.values())
+        return slices * (12 + self._layout.record_bytes) + self._windows.structure_bytes + values
 
     @property
     def horizon(self) -> int:
         """Closed slices that begin before this are in no window to come."""
-        if self.evaluated == BEGINNING:
+        return self._horizon(self.evaluated)
+
+    def _horizon(self, evaluated: int) -> int:
+        if evaluated == BEGINNING:
             return BEGINNING
         window = self.aggregation.window
-        return window.first_evaluation_after(self.evaluated) - window.range
+        return window.first_evaluation_after(evaluated) - window.range
 
     def closes(self, until: int) -> bool:
         """Whether advancing that far could answer anything."""
         return self.entries > 0 and self.aggregation.window.first_evaluation_after(self.evaluated) <= until
 
     def push(self, partials: pa.Table) -> None:
-        """Take in partials: a `_slice` column, the keys and the partials' expressions, by name."""
+        """Take in a table of a pass: a `_slice` column, the keys, and what the pass has collected, which
+        are partials by their expressions or contents by their names."""
         partials = partials.combine_chunks()
         starts = self._cuts.slice_starts(one_chunk(partials, SLICE).to_numpy())
         keys = self._number_keys(partials)
+        collected = set(partials.column_names)
+        for contents, state in self._contents.items():
+            if contents.value_name in collected:
+                state.push(starts, keys, partials)
+        if not collected.issuperset(name for p in self.aggregation.partials for name in p.expressions):
+            return  # the pass with the partials has the same slices and keys
         columns = {
             partial: partial.encode([one_chunk(partials, name) for name in partial.expressions])
             for partial in self.aggregation.partials
@@ -142,9 +163,14 @@ class WindowAggregate:
         edge = self.aggregation.window.last_evaluation_until(until)
         closed = self._open.close(before=edge)
         self._windows.append(*closed, len(self._keys))
-        for window, ends, keys, records in self._windows.evaluate(self.evaluated, until):
+        for contents in self._contents.values():
+            contents.close(edge, self._horizon(until))
+        most = min((contents.most_answers for contents in self._contents.values()), default=MOST_ANSWERS)
+        for window, ends, keys, records in self._windows.evaluate(self.evaluated, until, most):
             yield window, self._lower(window, ends, keys, records)
         self.evaluated = until
+        for contents in self._contents.values():
+            contents.forget(self.horizon)
         self._closed_rows = min(len(closed[0]), self._windows.entries)
         self._forget_dead_keys()
 
@@ -152,11 +178,13 @@ class WindowAggregate:
         """At rest: the slices that the last `advance` closed and that a window still needs."""
         starts, keys, records = self._windows.held()
         new = slice(len(starts) - self._closed_rows, None)
-        return self._at_rest(starts[new], keys[new], {op: rows[new] for op, rows in records.items()})
+        slices = self._at_rest(starts[new], keys[new], {op: rows[new] for op, rows in records.items()})
+        return self._with_contents(slices, lambda contents: contents.closed_at_rest())
 
     def open_slices(self) -> pa.Table:
         """At rest: the slices that may still receive rows."""
-        return self._at_rest(self._open.starts, self._open.keys, self._open.records)
+        slices = self._at_rest(self._open.starts, self._open.keys, self._open.records)
+        return self._with_contents(slices, lambda contents: contents.open_at_rest())
 
     def restore(
         self,
@@ -176,9 +204,14 @@ class WindowAggregate:
         self.evaluated = evaluated
         for table in closed:
             kept = table.filter(pa.compute.greater_equal(table[SLICE], self.horizon)).combine_chunks()
-            self._windows.append(*self._from_rest(kept), len(self._keys))
+            self._windows.append(*self._from_rest(self._part(kept, SLICES)), len(self._keys))
+            for contents, own in self._parts(kept):
+                contents.restore_closed(*self._place(own), own)
         if open_slices is not None:
-            self._open.merge(*self._from_rest(open_slices.combine_chunks()), len(self._keys))
+            slices = self._part(open_slices.combine_chunks(), SLICES)
+            self._open.merge(*self._from_rest(slices), len(self._keys))
+            for contents, own in self._parts(open_slices):
+                contents.push(*self._place(own), own)
 
     def _number_keys(self, table: pa.Table) -> Array:
         names = self.aggregation.keys
@@ -195,28 +228,55 @@ class WindowAggregate:
         aggregation = self.aggregation
         starts = ends - window.range
         times = [pa.array(instants).cast(aggregation.time_type) for instants in (starts, ends)]
-        answers = [self._layout.answers(aggregate, records) for aggregate in aggregation.aggregates]
+        answers = [self._answers(aggregate, records) for aggregate in aggregation.aggregates]
         columns = [*times, *self._keys.columns(keys), *answers]
         return pa.table(columns, names=aggregation.answer_names)
 
+    def _answers(self, aggregate: Aggregate, records: dict[Any, Any]) -> pa.Array:
+        contents = contents_of(aggregate)
+        if contents is None:
+            return self._layout.answers(aggregate, records)
+        return self._contents[contents].answers(aggregate, records[contents])
+
     def _at_rest(self, starts: Array, keys: Array, records: Records) -> pa.Table:
-        columns: dict[str, Any] = {SLICE: pa.array(starts)}
-        columns.update(zip(self.aggregation.keys, self._keys.columns(keys), strict=True))
-        return pa.table(columns | self._layout.at_rest(records))
+        return self._in_slices(starts, keys, self._layout.at_rest(records))
+
+    def _in_slices(self, starts: Array, keys: Array, columns: Mapping[str, Any]) -> pa.Table:
+        places: dict[str, Any] = {SLICE: pa.array(starts)}
+        places.update(zip(self.aggregation.keys, self._keys.columns(keys), strict=True))
+        return pa.table(places | dict(columns))
+
+    def _with_contents(self, slices: pa.Table, at_rest: Callable[[ContentsState], Any]) -> pa.Table:
+        """One table of the slices and the contents, where there are any."""
+        if not self._contents:
+            return slices
+        parts = {str(name): self._in_slices(*at_rest(state)) for name, state in self._contents.items()}
+        return together({SLICES: slices, **parts}, CONTENTS)
+
+    def _part(self, table: pa.Table, name: str) -> pa.Table:
+        return part(table, name, CONTENTS) if self._contents else table
+
+    def _parts(self, table: pa.Table) -> Iterator[tuple[ContentsState, pa.Table]]:
+        for name, contents in self._contents.items():
+            yield contents, part(table, str(name), CONTENTS)
+
+    def _place(self, table: pa.Table) -> tuple[Array, Array]:
+        return one_chunk(table, SLICE).to_numpy(), self._number_keys(table)
 
     def _from_rest(self, table: pa.Table) -> tuple[Array, Array, Records]:
-        keys = self._number_keys(table)
-        return one_chunk(table, SLICE).to_numpy(), keys, self._layout.from_rest(table)
+        return *self._place(table), self._layout.from_rest(table)
 
     def _forget_dead_keys(self) -> None:
         """Number the keys, rank the values and build the structures anew when most is no longer in use."""
         known = len(self._keys) + self._layout.ranked_values
+        known += sum(contents.known for contents in self._contents.values())
         many = known > 10_000 + 4 * self.entries * (1 + len(self._layout.dictionaries))
         # A structure takes up to 4 records an entry, and one that was larger keeps its room.
         large = self._windows.structure_bytes > LARGE + 16 * self.entries * self._layout.record_bytes
         if not (many or large):
             return
         new = self._closed_rows
-        held = self._at_rest(*self._windows.held())
+        slices = self._at_rest(*self._windows.held())
+        held = self._with_contents(slices, lambda contents: contents.held_at_rest())
         self.restore([held], self.open_slices(), self.evaluated)
         self._closed_rows = min(new, self._windows.entries)  # it keeps only what the next window needs

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.aggregates.contents import InOrder, contents_of
 from windrow.cql import format_duration
 from windrow.final import shipped_costs
 from windrow.optimizer.bounds import Bounds
@@ -15,6 +16,7 @@ from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from windrow.aggregates.contents import Contents
     from windrow.final import Choice, Costs
     from windrow.logical import AggregateQuery
     from windrow.optimizer.passes import Pass
@@ -41,6 +43,7 @@ def explain(
         return "no queries"
     lines: list[str] = []
     passes = share_passes(queries)
+    explained: dict[str, int] = {}
     for number, shared in enumerate(passes, start=1):
         stream = shared.query.stream
         together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
@@ -49,10 +52,15 @@ def explain(
         if sql:
             lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
         for name, query in shared.queries.items():
+            if name in explained:
+                lines.append(f"  query {name}, as in pass {explained[name]}")
+                continue
+            explained[name] = number
             lines.append(f"  query {name}")
             steps = query.steps()
             lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
             lines.append(f"    slices: {_describe_slices(query.window)}")
+            lines += [f"    values: {line}" for line in _contents(query)]
             for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
                 hinted = choice.algorithm.name == query.algorithm
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
@@ -73,10 +81,24 @@ def _steps(shared: Pass | RowPass) -> list[str]:
         ties = f", then by {', '.join(shared.order)}" if shared.order else ""
         return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
     by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
-    return [
-        f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}",
-        f"lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}",
-    ]
+    lifted = ", ".join(map(readable, shared.expressions)) or "the groups"
+    if isinstance(shared.contents, InOrder):
+        lifted = f"collect {readable(shared.contents.argument)} of each row"
+    elif shared.contents is not None:
+        lifted = f"count each {readable(shared.contents.argument)}"
+    else:
+        lifted = f"lift {lifted}"
+    return [f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}", f"{lifted}{by}"]
+
+
+def _contents(query: AggregateQuery) -> list[str]:
+    """Which values are kept, and for what."""
+    served: dict[Contents, list[str]] = {}
+    for item in query.aggregates:
+        contents = contents_of(item)
+        if contents is not None:
+            served.setdefault(contents, []).append(query.readable(str(item)))
+    return [f"{query.readable(str(contents))}, for {', '.join(items)}" for contents, items in served.items()]
 
 
 def _describe_pattern(shared: Pass) -> str:

@@ -2,17 +2,21 @@
 
 Queries with the same stream, tables, WHERE and GROUP BY differ only in windows and aggregates: one
 pass cuts the rows finely enough for all their windows and lifts the union of their partials, each
-once. A pass over the stream as it is (no WHERE, no table) also counts the rows and finds the latest
-event time, so that the watermark costs no pass of its own; measured at 20 M rows and 1,000 keys, a
-separate pass for them costs 15 % and `Dataset.observe` 18 %, in the pass it is 6 %.
+once. What needs the values themselves takes a pass of its own for each argument: grouped by the value
+too, or, where their order matters, not grouped at all.
+
+A pass over the stream as it is (no WHERE, no table) also counts the rows and finds the latest event
+time, so that the watermark costs no pass of its own; measured at 20 M rows and 1,000 keys, a separate
+pass for them costs 15 % and `Dataset.observe` 18 %, in the pass it is 6 %.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.aggregates.base import INSTANT
+from windrow.aggregates.contents import Counts, InOrder, contents_of
 from windrow.logical import key_name, quoted
 from windrow.operators.window_aggregate import SLICE
 from windrow.optimizer.bounds import LATEST, ROWS, instants_sql
@@ -20,9 +24,10 @@ from windrow.optimizer.row_passes import RowPass
 from windrow.slicing import RowWindow, cuts_for_pass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from windrow.aggregates import Partial
+    from windrow.aggregates.contents import Contents
     from windrow.logical import AggregateQuery
     from windrow.optimizer.bounds import Bounds
     from windrow.slicing import Cuts
@@ -34,7 +39,9 @@ class Pass:
 
     queries: Mapping[str, AggregateQuery]
     cuts: Cuts
-    partials: tuple[Partial, ...]
+    partials: tuple[Partial, ...] = ()
+    contents: Contents | None = None
+    """The values that it collects, in place of partials."""
 
     @property
     def query(self) -> AggregateQuery:
@@ -44,46 +51,75 @@ class Pass:
     @property
     def sees_every_row(self) -> bool:
         """Whether it can count the rows and find the latest instant on the side."""
-        return self.query.where is None and not self.query.enrichments
+        return self.query.where is None and not self.query.enrichments and self._groups
 
     @property
-    def expressions(self) -> list[str]:
-        """The partials' Spark SQL, each once."""
-        return list(dict.fromkeys(e for partial in self.partials for e in partial.expressions))
+    def _groups(self) -> bool:
+        return not isinstance(self.contents, InOrder)
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What rows are grouped by, or give, beside the keys: Spark SQL by the name of the column."""
+        if self.contents is None:
+            return {}
+        values = {self.contents.value_name: self.contents.argument}
+        return values | ({self.contents.instant_name: INSTANT} if isinstance(self.contents, InOrder) else {})
+
+    @property
+    def expressions(self) -> dict[str, str]:
+        """The aggregates that Spark computes, each once: Spark SQL by the name of the column."""
+        if isinstance(self.contents, Counts):
+            return {self.contents.count_name: f"count({self.contents.argument})"}
+        return {e: e for partial in self.partials for e in partial.expressions}
+
+    def only(self, name: str) -> Pass:
+        """The part of it that one query needs."""
+        query = self.queries[name]
+        return replace(self, queries={name: query}, partials=_partials([query]) if self.partials else ())
 
     @property
     def columns(self) -> list[str]:
         """The names of the collected columns, in order; `WindowAggregate.push` finds them by these."""
         side = [LATEST, ROWS] if self.sees_every_row else []
-        return [SLICE, *self.query.keys, *self.expressions, *side]
+        return [SLICE, *self.query.keys, *self.values, *self.expressions, *side]
 
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that lifts and combines partials in the JVM."""
         query = self.query
         good = bounds.good(query.stream)
         start = self.cuts.slice_start_sql(INSTANT)
-        keys = [f"{key} AS {key_name(i)}" for i, key in enumerate(query.keys)]
+        names = [key_name(i) for i in range(len(query.keys))] + [f"_v{i}" for i in range(len(self.values))]
+        given = [*query.keys, *self.values.values()]
+        named = list(zip(given, names, strict=True))
+        keys = [f"{key} AS {name}" for key, name in named]
+        expressions = self.expressions.values()
         if self.sees_every_row:
             # Rows that do not count form groups of their own; their values are not looked at.
-            keys = [f"CASE WHEN {good} THEN {key} END AS {key_name(i)}" for i, key in enumerate(query.keys)]
+            keys = [
+                f"CASE WHEN {good} THEN {key} END AS {name}" for key, name in zip(given, names, strict=True)
+            ]
             items = [f"{bounds.fate(query.stream, start)} AS {SLICE}", *keys]
-            items += [f"{e} FILTER (WHERE {good}) AS _p{i}" for i, e in enumerate(self.expressions)]
+            items += [f"{e} FILTER (WHERE {good}) AS _p{i}" for i, e in enumerate(expressions)]
             items += [f"max({INSTANT}) FILTER (WHERE {good}) AS {LATEST}", f"count(*) AS {ROWS}"]
             source = instants_sql(query.stream)
         else:
             items = [f"{start} AS {SLICE}", *keys]
-            items += [f"{e} AS _p{i}" for i, e in enumerate(self.expressions)]
+            items += [f"{e} AS _p{i}" for i, e in enumerate(expressions)]
             source = f"SELECT * FROM ({instants_sql(query.stream)}) WHERE {good}"
         lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {quoted(query.stream.name)}"]
         lines += [enrichment.join for enrichment in query.enrichments]
         if query.where:
             lines.append(f"WHERE {query.where}")
-        lines.append(f"GROUP BY {', '.join(str(i + 1) for i in range(1 + len(keys)))}")
+        if self._groups:
+            lines.append(f"GROUP BY {', '.join(str(i + 1) for i in range(1 + len(keys)))}")
         return "\n".join(lines)
 
 
 def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
-    """The fewest passes in which queries share only what costs neither of them anything."""
+    """The fewest passes in which queries share only what costs neither of them anything.
+
+    A query is in as many of them as it needs.
+    """
     groups: dict[tuple[object, ...], dict[str, AggregateQuery]] = {}
     for name, query in queries.items():
         alike: tuple[object, ...] = (query.stream.name, query.enrichments, query.where, query.keys)
@@ -91,10 +127,35 @@ def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
             # The order of rows depends on the columns in use, and must not on what other queries use.
             alike = (*alike, query.window.partitioned, query.scan.columns)
         groups.setdefault(alike, {})[name] = query
-    return [_pass(members) for members in groups.values()]
+    return [shared for members in groups.values() for shared in _passes(members)]
 
 
-def _pass(queries: Mapping[str, AggregateQuery]) -> Pass | RowPass:
-    partials = tuple(dict.fromkeys(p for q in queries.values() for a in q.aggregates for p in a.partials))
+def _passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
+    """The passes of queries with the same rows and groups."""
+    if any(isinstance(query.window, RowWindow) for query in queries.values()):
+        return [RowPass(queries, _partials(queries.values()))]
+    grouped: dict[str, AggregateQuery] = {}
+    by_contents: dict[tuple[type[Contents], str], dict[str, AggregateQuery]] = {}
+    kinds: dict[tuple[type[Contents], str], Contents] = {}
+    for name, query in queries.items():
+        needed = [contents for item in query.aggregates if (contents := contents_of(item)) is not None]
+        if not needed or _partials([query]):
+            grouped[name] = query
+        for contents in needed:
+            kind = type(contents), contents.argument
+            by_contents.setdefault(kind, {})[name] = query
+            kinds[kind] = contents
+    made: list[Pass | RowPass] = []
+    if grouped:
+        made.append(Pass(grouped, _cuts(grouped), _partials(grouped.values())))
+    made += [Pass(some, _cuts(some), contents=kinds[kind]) for kind, some in by_contents.items()]
+    return made
+
+
+def _partials(queries: Iterable[AggregateQuery]) -> tuple[Partial, ...]:
+    return tuple(dict.fromkeys(p for query in queries for item in query.aggregates for p in item.partials))
+
+
+def _cuts(queries: Mapping[str, AggregateQuery]) -> Cuts:
     windows = [query.window for query in queries.values() if not isinstance(query.window, RowWindow)]
-    return Pass(queries, cuts_for_pass(windows), partials) if windows else RowPass(queries, partials)
+    return cuts_for_pass(windows)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow.types as pat
 
 from windrow.aggregates.base import INSTANT
+from windrow.aggregates.contents import contents_of
 from windrow.logical import key_name, quoted
 from windrow.operators.pending_rows import HOLDS, value_name
 from windrow.operators.window_aggregate import SLICE
@@ -49,10 +50,21 @@ class RowPass:
         """Any of the queries: all have the same rows, order and groups."""
         return next(iter(self.queries.values()))
 
+    def only(self, name: str) -> RowPass:
+        """The part of it that one query needs."""
+        query = self.queries[name]
+        partials = dict.fromkeys(partial for item in query.aggregates for partial in item.partials)
+        return RowPass({name: query}, tuple(partials))
+
     @property
     def values(self) -> dict[str, str]:
         """What rows have to give, as Spark SQL by column name, each once."""
         values = {value_name(partial): partial.value for partial in self.partials}
+        for query in self.queries.values():
+            for item in query.aggregates:
+                contents = contents_of(item)
+                if contents is not None:
+                    values[contents.value_name] = contents.argument
         return {name: sql for name, sql in values.items() if name != HOLDS}
 
     @property

@@ -1,0 +1,89 @@
+"""What a window aggregation asks of the state of contents, whichever kind they are."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from windrow.aggregates.contents import Counts, contents_of
+from windrow.operators.counted_values import CountedValues
+from windrow.operators.ordered_values import OrderedValues
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy as np
+    import pyarrow as pa
+
+    from windrow.aggregates import Aggregate
+    from windrow.aggregates.contents import Contents
+    from windrow.final.schedule import Schedule
+    from windrow.slicing import Window
+
+    Array = np.ndarray[Any, Any]
+    AtRest = tuple[Array, Array, dict[str, Any]]
+
+
+class ContentsState(Protocol):
+    """The running state of the values of a query's windows."""
+
+    @property
+    def entries(self) -> int:
+        """How many values it holds."""
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory they take."""
+
+    @property
+    def known(self) -> int:
+        """How many values have a number."""
+
+    @property
+    def most_answers(self) -> int:
+        """How many answers may be made at a time."""
+
+    def push(self, starts: Array, keys: Array, table: pa.Table) -> None:
+        """Take in values of slices that are open."""
+
+    def close(self, before: int, horizon: int) -> None:
+        """Slices that start before an instant are complete; those before the horizon nobody needs."""
+
+    def slide(self, schedule: Schedule) -> list[Any]:
+        """What was found, for each range."""
+
+    def forget(self, horizon: int) -> None:
+        """Values before an instant are in no window to come."""
+
+    def answers(self, aggregate: Aggregate, found: Any) -> pa.Array:
+        """The answers of one aggregate, from what was found for a range."""
+
+    def closed_at_rest(self) -> AtRest:
+        """What the last `close` closed: starts, keys and columns."""
+
+    def held_at_rest(self) -> AtRest:
+        """All that is closed and in a window."""
+
+    def open_at_rest(self) -> AtRest:
+        """What is open."""
+
+    def restore_closed(self, starts: Array, keys: Array, table: pa.Table) -> None:
+        """Take in slices that were closed."""
+
+
+def contents_states(
+    windows: Sequence[Window], aggregates: Sequence[Aggregate]
+) -> dict[Contents, ContentsState]:
+    """An empty state for each of the contents that aggregates need."""
+    needed: dict[Contents, list[Any]] = {}
+    for aggregate in aggregates:
+        contents = contents_of(aggregate)
+        if contents is not None:
+            needed.setdefault(contents, []).append(aggregate)
+    return {
+        contents: (
+            CountedValues(contents, windows, items)
+            if isinstance(contents, Counts)
+            else OrderedValues(contents, windows, items)
+        )
+        for contents, items in needed.items()
+    }
