@@ -224,13 +224,13 @@ class Frequencies:
         codes, counts = follow(
             self._pairs.view, self._counts.view, evict_to, push_to, self._cursor[r],
             schedule.answers_from[r], schedule.answer_keys[r], self._quantiles, self._lists,
-            self._numbers.keys, self._numbers.codes, weights, self._layout,
+            self._numbers.keys, self._numbers.codes, weights, *self._layout,
             self._count[r], self._of_key[r], self._sums[r], self._maxima[r],
             facts, around, fraction, offsets,
         )  # fmt: skip
         quantiles = iter(zip(*around, fraction, strict=True))
         lists = (
-            (offsets[q], codes[q, : offsets[q, -1]], counts[q, : offsets[q, -1]]) for q in range(len(offsets))
+            (offsets[q], codes[q][: offsets[q, -1]], counts[q][: offsets[q, -1]]) for q in range(len(offsets))
         )
         by_question: list[Answers] = []
         for question in self.questions:

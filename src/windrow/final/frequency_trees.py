@@ -80,140 +80,154 @@ def _grow(trees: Array, sums: bool, nodes: Array) -> None:
 
 
 @njit(cache=True)
-def _change(
-    pair: int, by: int, keys: Array, codes: Array, weights: Array, layout: Layout,
-    count: Array, of_key: Array, sums: Array, maxima: Array,
+def _count(
+    sign: int, begin: int, end: int, pairs: Array, counts: Array, keys: Array, codes: Array, weights: Array,
+    trees: Array, leaf: Array, count: Array, of_key: Array, sums: Array, maxima: Array,
 ) -> None:  # fmt: skip
-    """Add to the count of a pair, and to all that depends on it."""
-    key, code = keys[pair], codes[pair]
-    if code == REST:
-        of_key[key, OTHERS] += by
-        return
-    before = count[pair]
-    count[pair] += by
-    of_key[key, TOTAL] += by
-    change = int(count[pair] != 0) - int(before != 0)
-    if change != 0:
-        of_key[key, DISTINCT] += change
-        for column in range(weights.shape[1]):
-            of_key[key, TOTALS + column] += change * weights[code, column]
-    if len(sums):
-        at, node = layout.trees[key, 0], layout.leaf[pair]
-        while node > 0:
-            sums[at + node] += by
-            node >>= 1
-    if len(maxima):
-        at, node = layout.trees[key, 0], layout.leaf[pair]
-        greatest = count[pair]
-        while node > 0 and maxima[at + node] != greatest:
-            maxima[at + node] = greatest
-            greatest = max(greatest, maxima[at + (node ^ 1)])
-            node >>= 1
+    """Add entries to the counts of their pairs, or take them out, and all that depends on it."""
+    for entry in range(begin, end):
+        pair, by = pairs[entry], sign * counts[entry]
+        key, code = keys[pair], codes[pair]
+        if code == REST:
+            of_key[key, OTHERS] += by
+            continue
+        before, after = count[pair], count[pair] + by
+        count[pair] = after
+        of_key[key, TOTAL] += by
+        if (before == 0) != (after == 0):
+            of_key[key, DISTINCT] += sign
+            for column in range(weights.shape[1]):
+                of_key[key, TOTALS + column] += sign * weights[code, column]
+        if len(sums):
+            at, node = trees[key, 0], leaf[pair]
+            while node > 0:
+                sums[at + node] += by
+                node >>= 1
+        if len(maxima):
+            at, node = trees[key, 0], leaf[pair]
+            while node > 0 and maxima[at + node] != after:
+                maxima[at + node] = after
+                after = max(after, maxima[at + (node ^ 1)])
+                node >>= 1
 
 
 @njit(cache=True)
-def _value_at(position: int, key: int, layout: Layout, sums: Array) -> int:
+def _value_at(position: int, key: int, trees: Array, order: Array, sums: Array) -> int:
     """The pair at a position among the key's values, each as often as it is counted."""
-    at, size, first = layout.trees[key]
+    at, size = trees[key, 0], trees[key, 1]
     node = 1
     while node < size:
         node *= 2
         if position >= sums[at + node]:
             position -= sums[at + node]
             node += 1
-    return layout.order[first + node - size]
+    return order[trees[key, 2] + node - size]
+
+
+@njit(cache=True)
+def _locate(
+    begin: int, end: int, answer_keys: Array, p: float, codes: Array, trees: Array, order: Array,
+    of_key: Array, sums: Array, low: Array, high: Array, fraction: Array,
+) -> None:  # fmt: skip
+    """The values around one position, for some answers."""
+    for answer in range(begin, end):
+        key = answer_keys[answer]
+        total = of_key[key, TOTAL]
+        if total == 0:
+            low[answer], high[answer], fraction[answer] = REST, REST, 0
+            continue
+        position = p * (total - 1)
+        floor = int(np.floor(position))
+        low[answer] = high[answer] = codes[_value_at(floor, key, trees, order, sums)]
+        fraction[answer] = position - floor
+        if position > floor:
+            high[answer] = codes[_value_at(floor + 1, key, trees, order, sums)]
 
 
 @njit(cache=True)
 def _list(
-    key: int, most: int, by_count: bool, above: int, layout: Layout, maxima: Array, heap: list[Any],
-    out: Array,
-) -> int:  # fmt: skip
-    """Write the pairs that have counts above a bound, the greatest first or by value; how many they are.
+    begin: int, end: int, answer_keys: Array, most: int, by_count: bool, over_rest: bool, codes: Array,
+    trees: Array, order: Array, count: Array, of_key: Array, maxima: Array, offsets: Array,
+    listed: Array, counts: Array,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Append codes and counts of values, the most frequent first or by value, for some answers.
 
-    The heap holds subtrees with such pairs, as (priority, first leaf, leaves). Subtrees with equal
+    The heap holds subtrees with such values, as (priority, first leaf, leaves). Subtrees with equal
     maxima come in order of their leaves, so that of equal counts the smaller value comes first.
     """
-    at, size, first = layout.trees[key]
-    found = 0
-    heap.clear()
-    if maxima[at + 1] > above:
-        heap.append((0, 0, size))
-    while len(heap) > 0 and found < most:
-        _, leaf, leaves = heappop(heap)
-        while leaves > 1:
-            leaves //= 2
-            node = at + (size + leaf) // leaves
-            left, right = maxima[node], maxima[node + 1]
-            go_left = left >= right if by_count else left > above
-            other = right if go_left else left
-            if other > above and found + 1 < most:
-                heappush(heap, (-other if by_count else 0, leaf + leaves if go_left else leaf, leaves))
-            if not go_left:
-                leaf += leaves
-        out[found] = layout.order[first + leaf]
-        found += 1
-    return found
+    heap = [(0, 0, 0)]
+    for answer in range(begin, end):
+        key, found = answer_keys[answer], offsets[answer]
+        last = found + min(most, of_key[key, DISTINCT])
+        if last > len(listed):
+            listed = np.concatenate((listed, np.empty(last, listed.dtype)))
+            counts = np.concatenate((counts, np.empty(last, counts.dtype)))
+        above = max(of_key[key, OTHERS], 0) if over_rest else 0
+        heap.clear()
+        if found < last:
+            at, size, first = trees[key, 0], trees[key, 1], trees[key, 2]
+            if maxima[at + 1] > above:
+                heap.append((0, 0, size))
+        while len(heap) > 0 and found < last:
+            _, leaf, leaves = heappop(heap)
+            while leaves > 1:
+                leaves >>= 1
+                node = at + (size + leaf) // leaves
+                left, right = maxima[node], maxima[node + 1]
+                go_left = left >= right if by_count else left > above
+                other = right if go_left else left
+                if other > above and found + 1 < last:
+                    heappush(heap, (-other if by_count else 0, leaf + leaves if go_left else leaf, leaves))
+                if not go_left:
+                    leaf += leaves
+            pair = order[first + leaf]
+            listed[found], counts[found] = codes[pair], count[pair]
+            found += 1
+        offsets[answer + 1] = found
+    return listed, counts
 
 
 @njit(cache=True)
 def follow(
     pairs: Array, counts: Array, evict_to: Array, push_to: Array, cursor: Array,
     answers_from: Array, answer_keys: Array, quantiles: Array, lists: Array,
-    keys: Array, codes: Array, weights: Array, layout: Layout,
+    keys: Array, codes: Array, weights: Array, trees: Array, leaf: Array, order: Array,
     count: Array, of_key: Array, sums: Array, maxima: Array,
     facts: Array, around: Array, fraction: Array, offsets: Array,
-) -> tuple[Array, Array]:  # fmt: skip
-    """Let entries in and out for a run of evaluations, and answer: a row of `facts` an answer,
-    two codes and a fraction a quantile, and returned, codes and counts of each list."""
+) -> tuple[list[Array], list[Array]]:  # fmt: skip
+    """Let entries in and out for a run of evaluations, and answer.
+
+    Written are a row of `facts` an answer, and two codes and a fraction for each quantile; returned,
+    codes and counts for each list.
+    """
     evicted, pushed = cursor
-    heap = [(0, 0, 0)]
-    listed_codes = np.empty((len(lists), len(facts)), np.int32)
-    listed_counts = np.empty((len(lists), len(facts)), np.int64)
+    listed_codes = [np.empty(len(facts), np.int32) for _ in lists]
+    listed_counts = [np.empty(len(facts), np.int64) for _ in lists]
     for step in range(len(push_to)):
-        for entry in range(evicted, min(evict_to[step], pushed)):
-            _change(
-                pairs[entry], -counts[entry], keys, codes, weights, layout, count, of_key, sums, maxima
-            )  # fmt: skip
+        _count(
+            -1, evicted, min(evict_to[step], pushed), pairs, counts, keys, codes, weights,
+            trees, leaf, count, of_key, sums, maxima,
+        )  # fmt: skip
         # Entries that left before anything was evaluated (after a restore, or in gaps) never enter.
-        for entry in range(max(pushed, evict_to[step]), push_to[step]):
-            _change(
-                pairs[entry], counts[entry], keys, codes, weights, layout, count, of_key, sums, maxima
-            )  # fmt: skip
+        _count(
+            1, max(pushed, evict_to[step]), push_to[step], pairs, counts, keys, codes, weights,
+            trees, leaf, count, of_key, sums, maxima,
+        )  # fmt: skip
         evicted, pushed = evict_to[step], push_to[step]
-        for answer in range(answers_from[step], answers_from[step + 1]):
-            key = answer_keys[answer]
-            facts[answer] = of_key[key]
-            distinct, total, others = facts[answer, :TOTALS]
-            for q in range(len(quantiles)):
-                if total == 0:
-                    around[:, q, answer] = -1
-                    fraction[q, answer] = 0
-                    continue
-                position = quantiles[q] * (total - 1)
-                low = int(np.floor(position))
-                pair = _value_at(low, key, layout, sums)
-                around[:, q, answer] = codes[pair]
-                fraction[q, answer] = position - low
-                if position > low:
-                    around[1, q, answer] = codes[_value_at(low + 1, key, layout, sums)]
-            for q in range(len(lists)):
-                most, by_count, over_rest = lists[q]
-                begin = offsets[q, answer]
-                offsets[q, answer + 1] = begin
-                if distinct == 0:
-                    continue
-                most = min(most, distinct)
-                if begin + most > listed_codes.shape[1]:
-                    more = (len(lists), begin + most)
-                    listed_codes = np.concatenate((listed_codes, np.empty(more, np.int32)), axis=1)
-                    listed_counts = np.concatenate((listed_counts, np.empty(more, np.int64)), axis=1)
-                found = listed_codes[q, begin : begin + most]
-                above = max(others, 0) if over_rest else 0
-                end = begin + _list(key, most, by_count != 0, above, layout, maxima, heap, found)
-                for place in range(begin, end):
-                    listed_counts[q, place] = count[listed_codes[q, place]]
-                    listed_codes[q, place] = codes[listed_codes[q, place]]
-                offsets[q, answer + 1] = end
+        begin, end = answers_from[step], answers_from[step + 1]
+        for answer in range(begin, end):
+            for column in range(facts.shape[1]):
+                facts[answer, column] = of_key[answer_keys[answer], column]
+        for q in range(len(quantiles)):
+            _locate(
+                begin, end, answer_keys, quantiles[q], codes, trees, order, of_key, sums,
+                around[0, q], around[1, q], fraction[q],
+            )  # fmt: skip
+        for q in range(len(lists)):
+            most, by_count, over_rest = lists[q]
+            listed_codes[q], listed_counts[q] = _list(
+                begin, end, answer_keys, most, by_count != 0, over_rest != 0, codes, trees, order, count, of_key,
+                maxima, offsets[q], listed_codes[q], listed_counts[q],
+            )  # fmt: skip
     cursor[0], cursor[1] = evicted, pushed
     return listed_codes, listed_counts
