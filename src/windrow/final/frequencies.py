@@ -21,11 +21,11 @@ the window as its index (§4), deferred purging (§4.4).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from windrow.aggregates.questions import Commonest, Distinct, DistinctTotals, Each, OverRest, Quantile
 from windrow.final.frequency_trees import DISTINCT, OTHERS, REST, TOTAL, TOTALS, Layout, follow
 from windrow.final.keyed_windows import GrowingArray
 from windrow.final.pair_numbers import PairNumbers
@@ -33,61 +33,11 @@ from windrow.final.pair_numbers import PairNumbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windrow.aggregates.questions import Question
     from windrow.final.schedule import Schedule
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
-
-__all__ = [
-    "REST",
-    "Around",
-    "Commonest",
-    "Distinct",
-    "DistinctTotals",
-    "Each",
-    "Frequencies",
-    "Frequent",
-    "Listed",
-    "OverRest",
-    "Quantile",
-]
-
-
-@dataclass(frozen=True)
-class Distinct:
-    """How many different values."""
-
-
-@dataclass(frozen=True)
-class Quantile:
-    """The values around a position: p of the way from the least to the greatest."""
-
-    p: float
-
-
-@dataclass(frozen=True)
-class Commonest:
-    """The k values with the greatest counts."""
-
-    k: int
-
-
-@dataclass(frozen=True)
-class OverRest:
-    """All values whose count is greater than the rest of the key."""
-
-
-@dataclass(frozen=True)
-class Each:
-    """All values, in order, with their counts."""
-
-
-@dataclass(frozen=True)
-class DistinctTotals:
-    """Sums of the weights of the different values, column by column, modulo 2⁶⁴."""
-
-
-Question = Distinct | Quantile | Commonest | OverRest | Each | DistinctTotals
 
 
 class Around(NamedTuple):

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.questions import Distinct, DistinctTotals
-from windrow.final.frequencies import REST, Frequencies
+from windrow.final.frequencies import Frequencies
+from windrow.final.frequency_trees import REST
 from windrow.final.schedule import MOST_ANSWERS
 from windrow.operators.record_layout import one_chunk
 from windrow.operators.value_numbers import numbers_for
