@@ -67,7 +67,7 @@ def same(a: Any, b: Any, weight: float) -> bool:
             return math.isnan(a) and math.isnan(b)
         if math.isinf(a) or math.isinf(b):
             return a == b
-        return abs(a - b) <= 1e-9 * abs(weight)
+        return a == b or abs(a - b) <= 1e-9 * abs(weight)
     return bool(a == b and type(a) is type(b))
 
 

@@ -85,7 +85,7 @@ class OfDistinct(OfCounts):
 
     def _encoded(self, values: pa.Array) -> list[Any]:
         if self._rounds:
-            values = values.cast(pa.float64())
+            values = values.cast(pa.float64(), safe=False)
         return self.plain.partial.encode(self.plain.partial.lift(values))
 
 
@@ -104,12 +104,12 @@ class Percentile(OfCounts):
 
     @property
     def _several(self) -> bool:
-        return isinstance(self.call.constants[0], tuple)
+        return any(isinstance(given, tuple) for given in self.call.constants)
 
     @property
     def _positions(self) -> tuple[float, ...]:
-        (given,) = self.call.constants
-        return given if self._several else (given,)
+        (given,) = self.call.constants or (0.5,)
+        return given if isinstance(given, tuple) else (given,)
 
     @property
     def questions(self) -> tuple[Question, ...]:
@@ -129,7 +129,7 @@ class Percentile(OfCounts):
     @staticmethod
     def _between(quantile: Any, values: Decode) -> Array:
         low, high = (
-            values(codes).cast(pa.float64()).to_numpy(zero_copy_only=False)
+            values(codes).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
             for codes in (quantile.low, quantile.high)
         )
         with np.errstate(invalid="ignore"):
@@ -219,10 +219,6 @@ def _percentile(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType)
     return Percentile(call, types, answer)
 
 
-def _median(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> OfCounts:
-    return _percentile(Call("median", call.arguments, (0.5,), where=call.where), types, answer)
-
-
 def _count_distinct(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> OfCounts:
     for of_type in types:
         refuse_unhashable(call, of_type)
@@ -252,7 +248,7 @@ POSITION = Constant("p", "a number from 0 to 1, or an array of them", _is_positi
 HOW_MANY = Constant("k", "a whole number greater than zero", whole(1))
 
 FUNCTIONS = {
-    "median": Function(_median),
+    "median": Function(_percentile),
     "percentile": Function(_percentile, constants=(POSITION,)),
     "mode": Function(_counted(Mode)),
     "top_k": Function(_counted(TopK), constants=(HOW_MANY,), answer=_items_sql),
