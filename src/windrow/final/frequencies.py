@@ -26,7 +26,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from windrow.final.frequency_trees import DISTINCT, OTHERS, REST, TOTAL, TOTALS, Layout, follow
+from windrow.final.frequency_trees import DISTINCT, OTHERS, TOTAL, TOTALS, Layout, follow
+from windrow.final.frequency_trees import REST as REST
 from windrow.final.keyed_windows import GrowingArray
 from windrow.final.pair_numbers import PairNumbers
 
@@ -37,20 +38,6 @@ if TYPE_CHECKING:
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
-
-__all__ = [
-    "REST",
-    "Around",
-    "Commonest",
-    "Distinct",
-    "DistinctTotals",
-    "Each",
-    "Frequencies",
-    "Frequent",
-    "Listed",
-    "OverRest",
-    "Quantile",
-]
 
 
 @dataclass(frozen=True)
@@ -119,12 +106,27 @@ class Frequent(NamedTuple):
     rest: Array
 
 
-# What Distinct and DistinctTotals have for an answer is a number, or a row.
-Answers = Any | Around | Listed | Frequent
+if TYPE_CHECKING:
+    Answers = Array | Around | Listed | Frequent  # Distinct: a number an answer, DistinctTotals: a row
 
 
 class Frequencies:
-    """The values in the windows of all keys, for ranges that end together, in ascending order."""
+    """The values in the windows of all keys, for ranges that end together, in ascending order.
+
+    Three slices of one key: value 0 twice, then values 0 and 1, then value 1 three times.
+
+    >>> from windrow.final.schedule import Liveness
+    >>> from windrow.slicing import Window
+    >>> windows = [Window(range=2, slide=1)]
+    >>> starts, keys = np.array([0, 1, 1, 2]), np.zeros(4, np.int32)
+    >>> liveness, frequencies = Liveness(windows), Frequencies(windows, [Distinct(), Commonest(1)])
+    >>> liveness.grow(1)
+    >>> frequencies.append(starts, keys, np.array([0, 0, 1, 1]), np.array([2, 1, 1, 3]))
+    >>> for schedule in liveness.evaluate(starts, keys, 0, 0, 3):
+    ...     distinct, mode = frequencies.slide(schedule, ranks=np.arange(2))[0]
+    >>> distinct.tolist(), mode.codes.tolist(), mode.counts.tolist()
+    ([1, 2, 2], [0, 0, 1], [2, 3, 4])
+    """
 
     def __init__(self, windows: Sequence[Window], questions: Sequence[Question]) -> None:
         self.windows = windows
