@@ -172,7 +172,7 @@ class Frequencies:
         `ranks[code]` is the place of a value among all that are known; new values may move the old
         ones, but never past each other. `weights[code]` is the row that DistinctTotals adds up.
         """
-        weights = np.zeros((0, 0), np.int64) if weights is None else weights
+        weights = np.ascontiguousarray(np.zeros((0, 0)) if weights is None else weights, np.int64)
         self._reserve(schedule.keys(-1), weights.shape[1])
         if len(self._quantiles) or len(self._lists):
             self._arrange(ranks)
@@ -263,7 +263,7 @@ class Frequencies:
         kept = self._numbers.purge()
         moved[kept] = np.arange(len(kept))
         self._pairs.view[:] = moved[self._pairs.view]
-        self._count = self._count[:, kept]
+        self._count = self._count.take(kept, axis=1)  # in C order, for which the kernels are compiled
         self._layout = Layout.empty()
 
 
