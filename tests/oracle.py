@@ -62,6 +62,8 @@ def assert_same_answers(
 
 def same(a: Any, b: Any, weight: float) -> bool:
     """Whether two values are equal, a float within 1e-9 of the weight."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(same(x, y, weight) for x, y in zip(a, b, strict=True))
     if isinstance(a, float) and isinstance(b, float):
         if math.isnan(a) or math.isnan(b):
             return math.isnan(a) and math.isnan(b)

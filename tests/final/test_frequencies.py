@@ -8,17 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from windrow.aggregates.questions import Commonest, Distinct, DistinctTotals, Each, OverRest, Quantile
 from windrow.final import pair_numbers
-from windrow.final.frequencies import (
-    REST,
-    Commonest,
-    Distinct,
-    DistinctTotals,
-    Each,
-    Frequencies,
-    OverRest,
-    Quantile,
-)
+from windrow.final.frequencies import REST, Frequencies
+from windrow.final.pair_numbers import FEWEST_PURGED, PairNumbers
 from windrow.final.schedule import Liveness
 from windrow.slicing import Window
 
@@ -44,7 +37,9 @@ entry = st.tuples(
 )
 dense = st.tuples(st.integers(-10, 20), st.integers(0, 1), st.integers(-1, 12), st.integers(1, 3))
 entries = st.one_of(st.lists(entry, min_size=1, max_size=60), st.lists(dense, min_size=1, max_size=100))
-cut = st.tuples(st.integers(-60, 230), st.sampled_from(["go on", "restart", "renumber"]))
+cut = st.tuples(
+    st.integers(-60, 230) | st.integers(-9, 20), st.sampled_from(["go on", "restart", "renumber"])
+)
 
 
 def weigh(values):
@@ -215,3 +210,15 @@ def test_values_that_do_not_come_back_are_forgotten(question):
         assert frequencies.entries == 10 * n
         sizes.append(frequencies.bytes)
     assert max(sizes[10:]) <= max(sizes[:10])
+
+
+def test_pairs_are_purged_when_most_are_unused():
+    numbers, pairs = PairNumbers(), np.arange(3 * FEWEST_PURGED, dtype=np.int32)
+    first = numbers.use(pairs, pairs)
+    assert numbers.use(pairs[::3], pairs[::3]).tolist() == first[::3].tolist()
+    assert not numbers.worth_purging
+    numbers.release(first)
+    assert numbers.worth_purging
+    assert numbers.purge().tolist() == first[::3].tolist()
+    assert not numbers.worth_purging
+    assert numbers.use(pairs[::3], pairs[::3]).tolist() == list(range(FEWEST_PURGED))

@@ -69,12 +69,27 @@ class Frequent(NamedTuple):
     rest: Array
 
 
-# What Distinct and DistinctTotals have for an answer is a number, or a row.
-Answers = Any | Around | Listed | Frequent
+if TYPE_CHECKING:
+    Answers = Array | Around | Listed | Frequent  # Distinct: a number an answer, DistinctTotals: a row
 
 
 class Frequencies:
-    """The values in the windows of all keys, for ranges that end together, in ascending order."""
+    """The values in the windows of all keys, for ranges that end together, in ascending order.
+
+    Three slices of one key: value 0 twice, then values 0 and 1, then value 1 three times.
+
+    >>> from windrow.final.schedule import Liveness
+    >>> from windrow.slicing import Window
+    >>> windows = [Window(range=2, slide=1)]
+    >>> starts, keys = np.array([0, 1, 1, 2]), np.zeros(4, np.int32)
+    >>> liveness, frequencies = Liveness(windows), Frequencies(windows, [Distinct(), Commonest(1)])
+    >>> liveness.grow(1)
+    >>> frequencies.append(starts, keys, np.array([0, 0, 1, 1]), np.array([2, 1, 1, 3]))
+    >>> for schedule in liveness.evaluate(starts, keys, 0, 0, 3):
+    ...     distinct, mode = frequencies.slide(schedule, ranks=np.arange(2))[0]
+    >>> distinct.tolist(), mode.codes.tolist(), mode.counts.tolist()
+    ([1, 2, 2], [0, 0, 1], [2, 3, 4])
+    """
 
     def __init__(self, windows: Sequence[Window], questions: Sequence[Question]) -> None:
         self.windows = windows
@@ -120,7 +135,7 @@ class Frequencies:
         `ranks[code]` is the place of a value among all that are known; new values may move the old
         ones, but never past each other. `weights[code]` is the row that DistinctTotals adds up.
         """
-        weights = np.zeros((0, 0), np.int64) if weights is None else weights
+        weights = np.ascontiguousarray(np.zeros((0, 0)) if weights is None else weights, np.int64)
         self._reserve(schedule.keys(-1), weights.shape[1])
         if len(self._quantiles) or len(self._lists):
             self._arrange(ranks)
@@ -211,7 +226,7 @@ class Frequencies:
         kept = self._numbers.purge()
         moved[kept] = np.arange(len(kept))
         self._pairs.view[:] = moved[self._pairs.view]
-        self._count = self._count[:, kept]
+        self._count = self._count.take(kept, axis=1)  # in C order, for which the kernels are compiled
         self._layout = Layout.empty()
 
 

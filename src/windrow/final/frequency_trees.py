@@ -152,10 +152,11 @@ def _list(
 ) -> tuple[Array, Array]:  # fmt: skip
     """Append codes and counts of values, the most frequent first or by value, for some answers.
 
-    The heap holds subtrees with such values, as (priority, first leaf, leaves). Subtrees with equal
-    maxima come in order of their leaves, so that of equal counts the smaller value comes first.
+    Subtrees with such values wait as (-maximum, first leaf, leaves). For the most frequent they are a
+    heap; equal maxima come in order of their leaves, so that of equal counts the smaller value comes
+    first. By value they are a stack.
     """
-    heap = [(0, 0, 0)]
+    waiting = [(0, 0, 0)]
     for answer in range(begin, end):
         key, found = answer_keys[answer], offsets[answer]
         last = found + min(most, of_key[key, DISTINCT])
@@ -163,23 +164,26 @@ def _list(
             listed = np.concatenate((listed, np.empty(last, listed.dtype)))
             counts = np.concatenate((counts, np.empty(last, counts.dtype)))
         above = max(of_key[key, OTHERS], 0) if over_rest else 0
-        heap.clear()
+        waiting.clear()
         if found < last:
             at, size, first = trees[key, 0], trees[key, 1], trees[key, 2]
             if maxima[at + 1] > above:
-                heap.append((0, 0, size))
-        while len(heap) > 0 and found < last:
-            _, leaf, leaves = heappop(heap)
+                waiting.append((0, 0, size))
+        while len(waiting) > 0 and found < last:
+            _, leaf, leaves = heappop(waiting) if by_count else waiting.pop()
             while leaves > 1:
                 leaves >>= 1
                 node = at + (size + leaf) // leaves
                 left, right = maxima[node], maxima[node + 1]
                 go_left = left >= right if by_count else left > above
-                other = right if go_left else left
-                if other > above and found + 1 < last:
-                    heappush(heap, (-other if by_count else 0, leaf + leaves if go_left else leaf, leaves))
+                other, other_leaf = (right, leaf + leaves) if go_left else (left, leaf)
                 if not go_left:
                     leaf += leaves
+                if other > above and found + 1 < last:
+                    if by_count:
+                        heappush(waiting, (-other, other_leaf, leaves))
+                    else:
+                        waiting.append((-other, other_leaf, leaves))
             pair = order[first + leaf]
             listed[found], counts[found] = codes[pair], count[pair]
             found += 1
@@ -226,8 +230,8 @@ def follow(
         for q in range(len(lists)):
             most, by_count, over_rest = lists[q]
             listed_codes[q], listed_counts[q] = _list(
-                begin, end, answer_keys, most, by_count != 0, over_rest != 0, codes, trees, order, count, of_key,
-                maxima, offsets[q], listed_codes[q], listed_counts[q],
+                begin, end, answer_keys, most, by_count != 0, over_rest != 0, codes, trees, order,
+                count, of_key, maxima, offsets[q], listed_codes[q], listed_counts[q],
             )  # fmt: skip
     cursor[0], cursor[1] = evicted, pushed
     return listed_codes, listed_counts

@@ -16,10 +16,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.aggregates.questions import Distinct, DistinctTotals
+from windrow.aggregates.questions import Distinct, DistinctTotals, Each, OverRest
 from windrow.final.frequencies import Frequencies
 from windrow.final.frequency_trees import REST
 from windrow.final.schedule import MOST_ANSWERS
+from windrow.operators.ordered_values import MOST_IN_ANSWERS
 from windrow.operators.record_layout import one_chunk
 from windrow.operators.value_numbers import numbers_for
 
@@ -78,7 +79,14 @@ class CountedValues:
         """How many values have a number."""
         return len(self._numbers)
 
-    most_answers = MOST_ANSWERS
+    @property
+    def most_answers(self) -> int:
+        """How many answers may be made at a time: as many as can be held where they list values."""
+        if not any(isinstance(question, Each | OverRest) for question in self._questions):
+            return MOST_ANSWERS
+        keys = self._frequencies.held()[1]
+        longest = int(np.bincount(keys).max()) if len(keys) else 1
+        return max(MOST_IN_ANSWERS // longest, 1)
 
     def forget(self, horizon: int) -> None:
         """Nothing to do: counts let go of what leaves the window."""
