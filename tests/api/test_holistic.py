@@ -9,12 +9,15 @@ from datetime import timedelta
 
 import duckdb
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import from_arrow_schema
 
 import windrow
 from tests.api.test_same_answers import EPOCH, SCHEMA, frame, rows, split_late, statement, windows
 from tests.oracle import assert_same_answers, native, same, weights
+from windrow.operators import ordered_values
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.home import Home
 from windrow.runtime.stage import StreamRunner
@@ -252,3 +255,87 @@ def test_windows_of_rows_give_the_same(spark, data, size, slide):
         half = sorted(ints)
         middle = (half[(len(half) - 1) // 2] + half[len(half) // 2]) / 2 if half else None
         assert row["m"] == middle
+
+
+@settings(settings.get_profile("spark"), max_examples=4)
+@given(data=rows(), k=st.integers(1, 3), keys=st.sampled_from([[], ["k"]]), per_window=st.integers(1, 6))
+def test_frequent_items_are_those_of_algorithm_6(spark, data, k, keys, per_window):
+    """Golab 2006, §6.2: what is reported occurs more than delta times, and what no slice has listed does not."""
+    slide = 7 * SECOND
+    window = Window(per_window * slide, slide)
+    with windrow.Engine() as engine:
+        engine.stream("events", frame(spark, data), timestamp="ts")
+        engine.query("q", statement(window, keys, {"f": f"FREQUENT_ITEMS(s, {k})"}))
+        engine.run()
+        got = engine.results("q").collect()
+    slices = {}
+    for row in data:
+        start = (row["ts"] - EPOCH) // timedelta(microseconds=1) // slide
+        if row["s"] is not None:
+            slices.setdefault((start, *(row[key] for key in keys)), Counter())[row["s"]] += 1
+    for row in got:
+        end = (row["window_end"].astimezone(EPOCH.tzinfo) - EPOCH) // timedelta(microseconds=1) // slide
+        held = [
+            slices.get((start, *(row[key] for key in keys)), Counter())
+            for start in range(end - per_window, end)
+        ]
+        lists = [commonest(list(counts.elements()), k) for counts in held]
+        delta = sum(listed[k - 1][1] for listed in lists if len(listed) == k)
+        totals = Counter()
+        for listed in lists:
+            totals.update(dict(listed))
+        over = {item: count for item, count in totals.items() if count > delta}
+        assert row["f"]["delta"] == delta
+        assert {item["item"]: item["count"] for item in row["f"]["items"]} == over
+        assert [item["count"] for item in row["f"]["items"]] == sorted(over.values(), reverse=True)
+        true = sum(held, Counter())
+        assert all(true[item] >= count > delta for item, count in over.items())
+        assert all(true[item] <= delta for item in true if item not in totals)
+
+
+def test_lists_have_a_bound_and_the_other_queries_go_on(spark, monkeypatch):
+    monkeypatch.setattr(ordered_values, "MOST_COLLECTED", 5)
+    df = spark.range(60).selectExpr("timestamp_seconds(id) AS ts", "id")
+    with windrow.Engine() as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.query("short", "SELECT COLLECT_LIST(id) AS ids FROM events [RANGE 5 SECONDS SLIDE 5 SECONDS]")
+        engine.query("long", "SELECT COLLECT_LIST(id) AS ids FROM events [RANGE 6 SECONDS SLIDE 6 SECONDS]")
+        with pytest.raises(
+            windrow.QueryFailed, match=r"COLLECT_LIST.*6 values of one window and key, more than 5"
+        ):
+            engine.run()
+        assert [len(row.ids) for row in engine.results("short").collect()] == [5] * 12
+
+
+@pytest.mark.parametrize(
+    ("call", "problem"),
+    [
+        ("TOP_K(s, 0)", "the k of TOP_K has to be a whole number greater than zero, written out, not 0"),
+        ("TOP_K(s, -1)", "the k of TOP_K has to be a whole number greater than zero, written out, not -1"),
+        ("TOP_K(s, 2.5)", "not 2.5"),
+        ("TOP_K(s, i)", "the k of TOP_K has to be a whole number greater than zero, written out, not i"),
+        ("TOP_K(s)", "TOP_K needs k: a whole number greater than zero"),
+        ("FREQUENT_ITEMS(s, 0)", "the k of FREQUENT_ITEMS has to be"),
+        ("PERCENTILE(i, 1.5)", "the p of PERCENTILE has to be a number from 0 to 1, or an array of them"),
+        ("PERCENTILE(i, -0.1)", "not -0.1"),
+        ("PERCENTILE(i, ARRAY(0.5, 2))", "not ARRAY(0.5, 2)"),
+        ("PERCENTILE(i, 'half')", "not 'half'"),
+        ("PERCENTILE(i, 0.5, 0.5)", "PERCENTILE takes at most 2 arguments, not 3"),
+        ("COLLECT_LIST(i, s)", "argument"),
+        ("COUNT(DISTINCT ARRAY(i))", "values of type list<element: int32> cannot be counted one by one"),
+        ("COUNT(DISTINCT MAP(i, s))", "MAP"),
+        ("MODE(STRUCT(i, s))", "cannot be counted one by one"),
+        ("SUM(DISTINCT day)", "DATE"),
+        ("MEDIAN(s)", "there is nothing between two values of type string"),
+        ("STRING_AGG(i, ',')", "CAST"),
+        ("STRING_AGG(s, 3)", "the separator of LISTAGG has to be a text"),
+        ("COLLECT_LIST(DISTINCT s)", "DISTINCT has no meaning in COLLECT_LIST"),
+    ],
+)
+def test_bad_input_is_refused_with_a_reason(spark, call, problem):
+    with windrow.Engine() as engine:
+        engine.stream("events", spark.createDataFrame([], from_arrow_schema(SCHEMA)), timestamp="ts")
+        with pytest.raises(windrow.StatementError) as caught:
+            engine.query("q", f"SELECT {call} AS x FROM events [RANGE 1 HOUR SLIDE 1 MINUTE]")
+    assert problem in str(caught.value)
+    assert "^" in str(caught.value)

@@ -8,7 +8,7 @@ Reading a statement takes a millisecond or so; nothing here is on the path of th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
@@ -45,6 +45,17 @@ class Misread(ParseError):
 
 class CqlParser(SparkParser):
     """Spark's parser with windows."""
+
+    # Spark's drops the arguments of these that it does not expect; they shall be complained about.
+    FUNCTIONS: ClassVar = {
+        **SparkParser.FUNCTIONS,
+        "PERCENTILE": exp.Quantile.from_arg_list,
+        "COLLECT_LIST": exp.ArrayAgg.from_arg_list,
+        "ARRAY_AGG": exp.ArrayAgg.from_arg_list,
+    }
+    FUNCTION_PARSERS: ClassVar = {
+        name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
+    }
 
     def read(self, tokens: list[Token], text: str) -> Expr:
         """The tree of one statement, or a StatementError."""
