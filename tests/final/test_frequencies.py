@@ -37,9 +37,7 @@ entry = st.tuples(
 )
 dense = st.tuples(st.integers(-10, 20), st.integers(0, 1), st.integers(-1, 12), st.integers(1, 3))
 entries = st.one_of(st.lists(entry, min_size=1, max_size=60), st.lists(dense, min_size=1, max_size=100))
-cut = st.tuples(
-    st.integers(-60, 230) | st.integers(-9, 20), st.sampled_from(["go on", "restart", "renumber"])
-)
+cut = st.tuples(st.integers(-60, 230) | st.integers(-9, 20), st.sampled_from(["go on", "restart"]))
 
 
 def weigh(values):
@@ -48,7 +46,7 @@ def weigh(values):
 
 
 class Codes:
-    """Values have codes in the order in which they come; `renumber` gives the known ones in reverse."""
+    """Values have codes in the order in which they come."""
 
     def __init__(self):
         self.values = []
@@ -59,12 +57,6 @@ class Codes:
 
     def ranks(self):
         return np.argsort(np.argsort(self.values))
-
-    def renumber(self, held):
-        kept = [self.values[code] for code in sorted({*held.tolist()} - {REST}, reverse=True)]
-        moved = np.array([kept.index(value) if value in kept else -1 for value in self.values], np.int32)
-        self.values = kept
-        return moved
 
 
 def append(frequencies, rows, codes):
@@ -103,8 +95,6 @@ def answers_of(questions, windows, rows, cuts):
             stored = [array.copy() for array in frequencies.held()]
             frequencies = Frequencies(windows, questions)
             frequencies.append(*stored)
-        elif then == "renumber":
-            frequencies.renumber(codes.renumber(frequencies.held()[2]))
     return got
 
 

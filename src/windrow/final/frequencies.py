@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from windrow.aggregates.questions import Commonest, Distinct, DistinctTotals, Each, OverRest, Quantile
-from windrow.final.frequency_trees import DISTINCT, OTHERS, REST, TOTAL, TOTALS, Layout, follow
+from windrow.final.frequency_trees import DISTINCT, OTHERS, TOTAL, TOTALS, Layout, follow
 from windrow.final.keyed_windows import GrowingArray
 from windrow.final.pair_numbers import PairNumbers
 
@@ -150,11 +150,6 @@ class Frequencies:
         """Starts, keys, codes and counts of the entries that are still in the longest window."""
         pairs = self._pairs.view
         return self._starts.view, self._numbers.keys[pairs], self._numbers.codes[pairs], self._counts.view
-
-    def renumber(self, moved: Array) -> None:
-        """Values have got other codes: `moved[old]` is the new one. What is not held may have none."""
-        self._purge()
-        self._numbers.recode(np.append(moved, REST))  # whose last, that is REST's own, stays
 
     def _reserve(self, keys: Array, columns: int = 0) -> None:
         """Make room for the pairs, for these keys, and for so many totals of weights."""

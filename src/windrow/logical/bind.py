@@ -16,6 +16,7 @@ from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS, Aggregate
 from windrow.aggregates.call import EVERY_ROW
+from windrow.aggregates.contents import contents_of
 from windrow.cql import RowWindow as RowWindowNode
 from windrow.cql import name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
@@ -319,6 +320,12 @@ class _Binder:
                 aggregates.append(self.functions[call.function].make(call, given, answer))
             except PlanError as error:
                 raise self._fail(str(error), node) from error
+            if self.partition is not None and self.partition.keys and contents_of(aggregates[-1]):
+                raise self._fail(
+                    f"{call} keeps the values themselves, which PARTITION BY … ROWS cannot do yet",
+                    node,
+                    "use a RANGE, or ROWS without PARTITION BY",
+                )
         return key_types, aggregates
 
     def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
