@@ -162,7 +162,7 @@ def run_native_batch(spark: SparkSession, data: Data, window: Window, scratch: P
     output = str(scratch / "answers")
     started = time.perf_counter()
     answers = _native(spark.read.schema(SCHEMA).parquet(str(data.path)), data.size, window)
-    finished = _within(spark, budget, lambda: answers.write.parquet(output))
+    finished = within(spark, budget, lambda: answers.write.parquet(output))
     seconds = time.perf_counter() - started
     return Outcome(seconds, spark.read.parquet(output)) if finished else Outcome(None)
 
@@ -215,7 +215,7 @@ def _native(rows: DataFrame, size: Size, window: Window) -> DataFrame:
 # stopping what does not finish
 
 
-def _within(spark: SparkSession, budget: int, work: Callable[[], object]) -> bool:
+def within(spark: SparkSession, budget: int, work: Callable[[], object]) -> bool:
     """Do some Spark work, cancelled once the budget is spent; whether it came to its end."""
     context = spark.sparkContext
     group = uuid.uuid4().hex
