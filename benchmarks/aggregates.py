@@ -290,7 +290,8 @@ def _line(m: Mapping[str, Any]) -> str:
 
     recomputed = f"DuckDB {shown(m['duckdb_files_ms'])} (table {shown(m['duckdb_table_ms'])})"
     windrow = f"{m['ms_per_slide']:8.2f} ms a slide, {m['bytes_per_window']:12,.0f} bytes"
-    return f"{m['keys']:>5} keys  {m['name']:<22} {windrow}; {recomputed}, Spark {shown(m['spark_ms_per_slide'])}"
+    native = f"Spark {shown(m['spark_ms_per_slide'])}"
+    return f"{m['keys']:>5} keys  {m['name']:<22} {windrow}; {recomputed}, {native}"
 
 
 def main() -> int:
