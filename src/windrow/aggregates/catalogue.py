@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.aggregates import average, count, extremes, sum, variance
+from windrow.aggregates import (
+    average,
+    bits,
+    co_moments,
+    count,
+    ends,
+    extent,
+    extremes,
+    extremes_by,
+    higher_moments,
+    product,
+    sum,
+    variance,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,12 +28,33 @@ if TYPE_CHECKING:
     from windrow.aggregates.call import Call, Function
 
 SYNONYMS = {
+    "any": "bool_or",
+    "any_value": "first",
+    "arg_max": "max_by",
+    "arg_min": "min_by",
+    "every": "bool_and",
+    "first_value": "first",
+    "last_value": "last",
     "mean": "avg",
+    "some": "bool_or",
     "std": "stddev_samp",
     "stddev": "stddev_samp",
     "variance": "var_samp",
 }
-FAMILIES = (count, sum, average, extremes, variance)
+FAMILIES = (
+    count,
+    sum,
+    average,
+    product,
+    extremes,
+    extent,
+    extremes_by,
+    ends,
+    bits,
+    variance,
+    higher_moments,
+    co_moments,
+)
 FUNCTIONS: Mapping[str, Function] = {
     name: function for family in FAMILIES for name, function in family.FUNCTIONS.items()
 }

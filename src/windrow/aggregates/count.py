@@ -1,4 +1,4 @@
-"""COUNT(*) and COUNT(x): an invertible integer sum of counts."""
+"""COUNT(*), COUNT(x) and COUNT_IF(c): an invertible integer sum of counts."""
 
 from __future__ import annotations
 
@@ -48,4 +48,20 @@ class Count(Aggregate):
         return pa.array(columns[0], pa.int64())
 
 
-FUNCTIONS = {"count": Function(Count)}
+class CountIf(Aggregate):
+    """COUNT_IF: how many rows have a condition that holds; never NULL."""
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        return (count_if(self.argument),)
+
+    def lower(self, columns: Sequence[Any]) -> pa.Array:
+        return pa.array(columns[0], pa.int64())
+
+
+def count_if(condition: str) -> CountPartial:
+    """How many rows have a condition that holds."""
+    return CountPartial(f"nullif({condition}, false)")
+
+
+FUNCTIONS = {"count": Function(Count), "count_if": Function(CountIf)}

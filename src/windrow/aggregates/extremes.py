@@ -2,7 +2,8 @@
 
 Every value is turned into an integer that sorts the same way. Numbers, dates and timestamps map
 directly (floats by their bits, NaN above all as in Spark SQL); strings, decimals and binaries are
-ranked by an `OrderedDictionary` of the values that are live. MIN is the MAX of the flipped bits.
+ranked by an `OrderedDictionary` of the values that are live. MIN is the MAX of the flipped bits,
+BOOL_AND and BOOL_OR are the MIN and MAX of booleans.
 """
 
 from __future__ import annotations
@@ -79,15 +80,17 @@ class ExtremePartial(Partial):
 class Extreme(Aggregate):
     """MIN or MAX: NULL when no row had a value."""
 
+    least: bool = field(kw_only=True)
+
     @property
     def partials(self) -> tuple[Partial, ...]:
-        return (ExtremePartial(self.argument, self.function == "min", self.argument_type),)
+        return (ExtremePartial(self.argument, self.least, self.argument_type),)
 
     def lower(self, columns: Sequence[Any]) -> pa.Array:
         present, values = columns
         if isinstance(values, pa.Array | pa.ChunkedArray):  # ranked: the values themselves, NULLs in place
             return values.cast(self.result_type)
-        values = ~values if self.function == "min" else values
+        values = ~values if self.least else values
         return unsortable(values, present == 0, self.result_type)
 
 
@@ -125,10 +128,27 @@ def is_comparable(of_type: pa.DataType) -> bool:
     return is_ranked(of_type) or is_sortable_integer(of_type) or bool(pat.is_floating(of_type))
 
 
-def _extreme(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
-    if not is_comparable(types[0]):
-        raise PlanError(f"{call}: values of type {types[0]} cannot be compared over windows")
-    return Extreme(call, types, answer)
+def refuse_incomparable(call: Call, types: Sequence[pa.DataType]) -> None:
+    """A PlanError unless values of all these types have an order."""
+    for of_type in types:
+        if not is_comparable(of_type):
+            raise PlanError(f"{call}: values of type {of_type} cannot be compared over windows")
 
 
-FUNCTIONS = {"min": Function(_extreme), "max": Function(_extreme)}
+def _least(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_incomparable(call, types)
+    return Extreme(call, types, answer, least=True)
+
+
+def _greatest(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_incomparable(call, types)
+    return Extreme(call, types, answer, least=False)
+
+
+# Spark sees to it that BOOL_AND and BOOL_OR get booleans, of which false is the least.
+FUNCTIONS = {
+    "min": Function(_least),
+    "max": Function(_greatest),
+    "bool_and": Function(_least),
+    "bool_or": Function(_greatest),
+}

@@ -8,7 +8,7 @@ Reading a statement takes a millisecond or so; nothing here is on the path of th
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sqlglot import Token, TokenType, exp
 from sqlglot.dialects.spark import Spark
@@ -45,6 +45,11 @@ class Misread(ParseError):
 
 class CqlParser(SparkParser):
     """Spark's parser with windows."""
+
+    # ANY(x) is an aggregate; ANY of a sub-query or a list is read as a function's name, too.
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "ANY"
+    }
 
     def read(self, tokens: list[Token], text: str) -> Expr:
         """The tree of one statement, or a StatementError."""

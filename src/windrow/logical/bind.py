@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow.types as pat
 from sqlglot import exp
 
-from windrow.aggregates import FUNCTIONS, Aggregate
+from windrow.aggregates import FUNCTIONS, Aggregate, share_moments
 from windrow.aggregates.call import EVERY_ROW
 from windrow.cql import RowWindow as RowWindowNode
 from windrow.cql import name_span, span, window_of
@@ -319,7 +319,7 @@ class _Binder:
                 aggregates.append(self.functions[call.function].make(call, given, answer))
             except PlanError as error:
                 raise self._fail(str(error), node) from error
-        return key_types, aggregates
+        return key_types, share_moments(aggregates)
 
     def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
         hint = self.select.args.get("hint")

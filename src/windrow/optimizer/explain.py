@@ -15,6 +15,7 @@ from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from windrow.aggregates import Partial
     from windrow.final import Choice, Costs
     from windrow.logical import AggregateQuery
     from windrow.optimizer.passes import Pass
@@ -53,6 +54,8 @@ def explain(
             steps = query.steps()
             lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
             lines.append(f"    slices: {_describe_slices(query.window)}")
+            if shares := _describe_shares(query):
+                lines.append(f"    shares: {shares}")
             for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
                 hinted = choice.algorithm.name == query.algorithm
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
@@ -109,6 +112,16 @@ def _describe_slices(window: Window | RowWindow) -> str:
         return f"cutty, {per_window} a window, cut {describe_cuts(cuts, _rows)} of each key"
     technique, cuts, per_window = slices(window.on_numbers)
     return f"{technique}, {per_window} a window, cut {describe_cuts(cuts, _rows)}"
+
+
+def _describe_shares(query: AggregateQuery) -> str:
+    """The partials that serve several of a query's aggregates."""
+    users: dict[Partial, list[str]] = {}
+    for aggregate in query.aggregates:
+        for partial in aggregate.partials:
+            users.setdefault(partial, []).append(str(aggregate))
+    shared = (f"{partial} for {', '.join(names)}" for partial, names in users.items() if len(names) > 1)
+    return query.readable("; ".join(shared))
 
 
 def _rows(count: int) -> str:
