@@ -72,7 +72,9 @@ class CoMoments(Aggregate):
         known = np.where(np.isnan(xx) | np.isnan(yy), np.nan, xy)
         with np.errstate(over="ignore", invalid="ignore"):
             divisor = {"covar_pop": count, "covar_samp": count - 1.0, "corr": np.sqrt(xx * yy)}[self.function]
-        enough = (count > (self.function != "covar_pop")) & (divisor != 0)
+        enough = count > (self.function != "covar_pop")
+        if self.function == "corr":
+            enough &= (xx != 0) & (yy != 0)
         return pa.array(known / np.where(enough, divisor, 1.0), mask=~enough)
 
 

@@ -2,8 +2,8 @@
 
 MAX_BY chooses by another column, LAST by event time; MIN_BY and FIRST are the same with all bits flipped.
 Spark lifts a pair as the max or min of a struct, for which it sorts the batch (as it does for MAX of a
-string): measured at 4 M rows and 100 slices of 1,000 keys, such a pass takes twice as long as one for MAX of a
-double. Its own max_by does not sort, but takes any value where keys are equal.
+string): measured at 4 M rows and 100 slices of 1,000 keys, such a pass takes twice as long as one for MAX
+of a double. Its own max_by does not sort, but takes any value where keys are equal.
 
 A record is three columns: the key, whether there is a value, and the value, all of which sort as integers.
 """

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    Column = np.ndarray[Any, Any]
+
 
 class Product(Aggregate):
     """PRODUCT: a double, NULL when no row had a value; 0 times an infinity is NaN."""
@@ -36,23 +38,25 @@ class Product(Aggregate):
     def lower(self, columns: Sequence[Any]) -> pa.Array:
         count, zeros, negatives, _, logarithms = columns
         with np.errstate(over="ignore", invalid="ignore"):
-            answer = self._answer(count, negatives, logarithms)
-            answer = np.where(zeros > 0, logarithms * 0.0, answer)
-        return masked(answer, count, self.result_type)
+            magnitude = np.where(zeros > 0, logarithms * 0.0, np.exp(self._of_all(logarithms, count)))
+        return masked(self._signed(magnitude, negatives), count, self.result_type)
 
-    def _answer(self, count: Any, negatives: Any, logarithms: Any) -> Any:
-        """Where there is no zero."""
-        magnitude = np.exp(logarithms)
-        if pat.is_integer(self.argument_type):
-            magnitude = np.rint(magnitude)
-        return np.where(negatives & 1, -magnitude, magnitude)
+    def _of_all(self, logarithms: Column, count: Column) -> Column:
+        return logarithms
+
+    def _signed(self, magnitude: Column, negatives: Column) -> Column:
+        whole = np.rint(magnitude) if pat.is_integer(self.argument_type) else magnitude
+        return np.where(negatives & 1, -whole, whole)
 
 
 class GeometricMean(Product):
-    """GEOMETRIC_MEAN: NULL when no row had a value, NaN when one was negative, 0 when one was zero."""
+    """GEOMETRIC_MEAN: NULL when no row had a value, NaN when one was negative, else 0 when one was zero."""
 
-    def _answer(self, count: Any, negatives: Any, logarithms: Any) -> Any:
-        return np.where(negatives, np.nan, np.exp(logarithms / np.maximum(count, 1)))
+    def _of_all(self, logarithms: Column, count: Column) -> Column:
+        return np.asarray(logarithms / np.maximum(count, 1))
+
+    def _signed(self, magnitude: Column, negatives: Column) -> Column:
+        return np.where(negatives > 0, np.nan, magnitude)
 
 
 def _product(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:

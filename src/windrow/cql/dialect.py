@@ -46,7 +46,7 @@ class Misread(ParseError):
 class CqlParser(SparkParser):
     """Spark's parser with windows."""
 
-    # ANY(x) is an aggregate; ANY of a sub-query or a list is read as a function's name, too.
+    # ANY(x) is an aggregate; behind LIKE, ANY is still read as one of a list.
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
         name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "ANY"
     }

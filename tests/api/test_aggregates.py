@@ -1,0 +1,322 @@
+"""Every aggregate of fixed width: Spark judges those it has and plain Python all of them, rows in hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections import defaultdict
+from datetime import timedelta
+from fractions import Fraction
+from functools import reduce
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import windrow
+from tests.api.test_same_answers import EPOCH, SCHEMA, SECOND, frame, rows, split_late, statement, windows
+from tests.oracle import assert_same_answers, native, same, weights
+from windrow.runtime.epoch import Epochs
+from windrow.runtime.home import Home
+from windrow.runtime.stage import StreamRunner
+from windrow.slicing import Window
+
+MICROSECOND = timedelta(microseconds=1)
+
+# What plain Python makes of the rows of a window; each has its place in the order of the stream. An answer is
+# a value, or a float and the weight that it may differ by 1e-9 of.
+
+
+def given_values(rows, x):
+    return [value for value in map(x, rows) if value is not None]
+
+
+def ordered(value):
+    """NULL is the least and NaN the greatest."""
+    return (0, 0) if value is None else (2, 0) if value != value else (1, value)
+
+
+def as_float(exact, negative=False):
+    try:
+        return float(exact)
+    except OverflowError:
+        return -math.inf if exact < 0 else math.inf
+
+
+def product(x):
+    def answer(rows):
+        values = given_values(rows, x)
+        if not values:
+            return None
+        if not all(map(math.isfinite, values)):
+            return math.prod(values), 0
+        found = as_float(reduce(operator.mul, map(Fraction, values)))
+        return found, abs(found)
+
+    return answer
+
+
+def geometric_mean(x):
+    def answer(rows):
+        values = given_values(rows, x)
+        if not values:
+            return None
+        if any(value < 0 or value != value for value in values):
+            return math.nan, 0
+        if not all(map(math.isfinite, values)):
+            return (math.nan if 0 in values else math.inf), 0
+        found = math.exp(math.fsum(map(math.log, values)) / len(values)) if all(values) else 0.0
+        return found, found
+
+    return answer
+
+
+def deviations(values):
+    """From the mean; NaN for those of an infinity."""
+    if not all(map(math.isfinite, values)):
+        return [math.nan] * len(values)
+    mean = float(sum(map(Fraction, values), Fraction(0)) / max(len(values), 1))
+    return [value - mean for value in values]
+
+
+def moment(x, power):
+    def answer(rows):
+        values = given_values(rows, x)
+        spread = deviations(values)
+        second = math.fsum(d * d for d in spread)
+        if second == 0:
+            return None
+        scale = len(values) ** (power / 2 - 1) / second ** (power / 2)
+        found = math.fsum(d**power for d in spread) * scale - (3 if power == 4 else 0)
+        return found, math.fsum(abs(value) ** power for value in values) * scale
+
+    return answer
+
+
+def co_moment(x, y, kind):
+    def answer(rows):
+        pairs = [(x(row), y(row)) for row in rows if x(row) is not None and y(row) is not None]
+        if len(pairs) < (1 if kind == "pop" else 2):
+            return None
+        dx, dy = (deviations(values) for values in zip(*pairs, strict=True))
+        together = math.fsum(map(operator.mul, dx, dy))
+        weight = math.sqrt(math.prod(math.fsum(v * v for v in values) for values in zip(*pairs, strict=True)))
+        if math.isnan(math.fsum(dx) + math.fsum(dy)):
+            together = math.nan
+        if kind == "corr":
+            squares = [math.fsum(d * d for d in spread) for spread in (dx, dy)]
+            divisor = math.sqrt(math.prod(squares))
+            return (together / divisor, weight / divisor) if all(squares) else None
+        divisor = len(pairs) - (kind == "samp")
+        return together / divisor, weight
+
+    return answer
+
+
+def by(choose, x, y):
+    def answer(rows):
+        held = [row for row in rows if y(row) is not None]
+        return x(choose(held, key=lambda row: (ordered(y(row)), ordered(x(row))))) if held else None
+
+    return answer
+
+
+def end(choose, x, nulls=True):
+    """Rows are in the order of the stream; those of one batch and instant are in that of the value."""
+
+    def answer(rows):
+        held = [row for row in rows if nulls or x(row) is not None]
+        return x(choose(held, key=lambda row: (row["place"], ordered(x(row))))) if held else None
+
+    return answer
+
+
+def folded(function, x):
+    def answer(rows):
+        values = given_values(rows, x)
+        return reduce(function, values) if values else None
+
+    return answer
+
+
+def extent(x):
+    def answer(rows):
+        values = given_values(rows, x)
+        low, high = (choose(values, key=ordered, default=None) for choose in (min, max))
+        return None if low is None else high - low
+
+    return answer
+
+
+def squares(x):
+    def answer(rows):
+        values = given_values(rows, x)
+        return (math.fsum(v * v for v in values), math.fsum(v * v for v in values)) if values else None
+
+    return answer
+
+
+def counted(condition):
+    return lambda rows: sum(bool(condition(row)) for row in rows)
+
+
+def where(condition, answer):
+    return lambda rows: answer([row for row in rows if condition(row)])
+
+
+i, l, n, d, f, m, s, day, t, b = (operator.itemgetter(name) for name in "i l n d f m s day t b".split())
+
+
+def binary(row):
+    return None if s(row) is None else bytearray(s(row).encode())
+
+
+def some_n(row):
+    return n(row) is not None and n(row) > 0
+
+
+# The call; what Spark calls it (None: it has no such function, or leaves ties to chance); what Python says.
+AGGREGATES = {
+    "product_n": ("PRODUCT(n)", None, product(n)),
+    "product_i": ("PRODUCT(i)", None, product(i)),
+    "product_d": ("PRODUCT(d)", None, product(d)),
+    "product_f": ("PRODUCT(f) FILTER (WHERE n > 0)", None, where(some_n, product(f))),
+    "geometric_f": ("GEOMETRIC_MEAN(f)", None, geometric_mean(f)),
+    "geometric_d": ("GEOMETRIC_MEAN(abs(d))", None,
+                    geometric_mean(lambda row: None if d(row) is None else abs(d(row)))),
+    "squares": ("SUM_OF_SQUARES(d)", "SUM(d * d)", squares(d)),
+    "range_l": ("RANGE(l)", "MAX(l) - MIN(l)", extent(l)),
+    "range_n": ("RANGE(CAST(n AS TINYINT))", "MAX(CAST(n AS TINYINT)) - MIN(CAST(n AS TINYINT))", extent(n)),
+    "range_f": ("RANGE(f)", "MAX(f) - MIN(f)", None),  # Python has no float of 32 bits
+    "range_d": ("RANGE(d)", "MAX(d) - MIN(d)", extent(d)),
+    "range_m": ("RANGE(m) FILTER (WHERE n > 0)", "MAX(IF(n > 0, m, NULL)) - MIN(IF(n > 0, m, NULL))",
+                where(some_n, extent(m))),
+    "range_day": ("RANGE(day)", "MAX(day) - MIN(day)", extent(day)),
+    "range_t": ("RANGE(t)", "MAX(t) - MIN(t)", extent(t)),
+    "covar": ("COVAR_POP(d, f)", "COVAR_POP({d}, f)", co_moment(d, f, "pop")),
+    "covar_s": ("COVAR_SAMP(i, d) FILTER (WHERE n > 0)", "COVAR_SAMP(i, {d}) FILTER (WHERE n > 0)",
+                where(some_n, co_moment(i, d, "samp"))),
+    "corr": ("CORR(i, n)", "CORR(i, n)", co_moment(i, n, "corr")),
+    "corr_d": ("CORR(d, f)", "CORR(d, f)", co_moment(d, f, "corr")),
+    "skewness": ("SKEWNESS(i)", "SKEWNESS(i)", moment(i, 3)),
+    "kurtosis": ("KURTOSIS(i)", "KURTOSIS(i)", moment(i, 4)),
+    "skewness_d": ("SKEWNESS(d)", "SKEWNESS(d)", moment(d, 3)),
+    "kurtosis_n": ("KURTOSIS(n / 10) FILTER (WHERE n > 0)", "KURTOSIS(n / 10) FILTER (WHERE n > 0)",
+                   where(some_n, moment(lambda row: n(row) / 10, 4))),
+    "variance": ("VAR_POP(d)", "VAR_POP(d)", None),
+    "max_by_b": ("MAX_BY(s, b)", None, by(max, s, b)),
+    "min_by_n": ("MIN_BY(d, n)", None, by(min, d, n)),
+    "max_by_n": ("MAX_BY(m, n)", None, by(max, m, n)),
+    "max_by_s": ("ARG_MAX(m, s)", None, by(max, m, s)),
+    "min_by_m": ("MIN_BY(t, m)", None, by(min, t, m)),
+    "max_by_day": ("MAX_BY(b, day)", None, by(max, b, day)),
+    "min_by_d": ("ARG_MIN(l, d)", None, by(min, l, d)),
+    "min_by_b": ("MIN_BY(s, b) FILTER (WHERE n > 0)", None, where(some_n, by(min, s, b))),
+    "max_by_f": ("MAX_BY(CAST(s AS BINARY), f)", None, by(max, binary, f)),
+    "min_by_s": ("MIN_BY(day, CAST(s AS BINARY))", None, by(min, day, binary)),
+    "every": ("EVERY(b)", "EVERY(b)", folded(operator.and_, b)),
+    "bool_and": ("BOOL_AND(i > 0) FILTER (WHERE n > 0)", "BOOL_AND(i > 0) FILTER (WHERE n > 0)",
+                 where(some_n, folded(operator.and_, lambda row: None if i(row) is None else i(row) > 0))),
+    "bool_or": ("BOOL_OR(b)", "BOOL_OR(b)", folded(operator.or_, b)),
+    "any": ("ANY(b) FILTER (WHERE n > 0)", "ANY(b) FILTER (WHERE n > 0)", where(some_n, folded(operator.or_, b))),
+    "some": ("SOME(s LIKE ANY ('a%', 'é'))", "SOME(s LIKE ANY ('a%', 'é'))", None),
+    "bit_and": ("BIT_AND(l)", "BIT_AND(l)", folded(operator.and_, l)),
+    "bit_or": ("BIT_OR(i)", "BIT_OR(i)", folded(operator.or_, i)),
+    "bit_xor": ("BIT_XOR(l) FILTER (WHERE n > 0)", "BIT_XOR(l) FILTER (WHERE n > 0)",
+                where(some_n, folded(operator.xor, l))),
+    "bit_xor_n": ("BIT_XOR(CAST(n - 1 AS TINYINT))", "BIT_XOR(CAST(n - 1 AS TINYINT))",
+                  folded(operator.xor, lambda row: None if n(row) is None else n(row) - 1)),
+    "count_if": ("COUNT_IF(b)", "COUNT_IF(b)", counted(b)),
+    "count_if_n": ("COUNT_IF(b) FILTER (WHERE n > 0)", "COUNT_IF(b) FILTER (WHERE n > 0)",
+                   counted(lambda row: b(row) and some_n(row))),
+    "first_d": ("FIRST(d)", None, end(min, d)),
+    "first_m": ("FIRST(m) IGNORE NULLS", None, end(min, m, nulls=False)),
+    "first_day": ("FIRST_VALUE(day) FILTER (WHERE n > 0)", None, where(some_n, end(min, day))),
+    "any_value": ("ANY_VALUE(b)", None, end(min, b)),
+    "last_s": ("LAST(s)", None, end(max, s)),
+    "last_l": ("LAST(l, true)", None, end(max, l, nulls=False)),
+    "last_t": ("LAST_VALUE(t) FILTER (WHERE n > 0) IGNORE NULLS", None,
+               where(some_n, end(max, t, nulls=False))),
+}  # fmt: skip
+CALLS = {name: call for name, (call, _, _) in AGGREGATES.items()}
+# With an infinity, Spark's covariance depends on the order of rows; a NaN it takes for what it is.
+SPARKS = {
+    name: sql.format(d="IF(abs(d) = double('inf'), double('nan'), d)")
+    for name, (_, sql, _) in AGGREGATES.items()
+    if sql is not None
+}
+
+
+def both_squares(x, y, condition="true"):
+    pairs = f"FILTER (WHERE {x} IS NOT NULL AND {y} IS NOT NULL AND {condition})"
+    return " * ".join(f"sum(double({a}) * {a}) {pairs}" for a in (x, y))
+
+
+WEIGHTS = weights("d") | {
+    "_covar": f"sqrt({both_squares('d', 'f')})",
+    "_covar_s": f"sqrt({both_squares('i', 'd', 'n > 0')})",
+    "_corr": f"sqrt(try_divide({both_squares('i', 'n')}, regr_sxx(i, n) * regr_syy(i, n)))",
+    "_corr_d": f"sqrt(try_divide({both_squares('d', 'f')}, regr_sxx(d, f) * regr_syy(d, f)))",
+    "_skewness": "try_divide(avg(pow(abs(double(i)), 3)), pow(var_pop(i), 1.5))",
+    "_kurtosis": "try_divide(avg(pow(i, 4)), pow(var_pop(i), 2))",
+    "_skewness_d": "try_divide(avg(pow(abs(d), 3)), pow(var_pop(d), 1.5))",
+    "_kurtosis_n": "1e6D",
+}
+TOLERANCES = {name: f"_{name}" for name in AGGREGATES if f"_{name}" in WEIGHTS} | {
+    "squares": "_squares_d",
+    "variance": "_squares_d",
+}
+
+
+def assert_python_agrees(tables, groups, what=""):
+    """Each answer is what Python makes of the rows of its window; there is one for each group of rows."""
+    answered = {}
+    for row in itertools.chain.from_iterable(table.to_pylist() for table in tables):
+        place = (row.get("window_row", row["window_end"]), row.get("k"), row.get("n_"))
+        assert place not in answered, "a window was answered twice"
+        answered[place] = row
+    assert answered.keys() == groups.keys(), what
+    for place, held in groups.items():
+        for name, (call, _, answer) in AGGREGATES.items():
+            if answer is None:
+                continue
+            found, expected = answered[place][name], answer(held)
+            expected, weight = expected if isinstance(expected, tuple) else (expected, 0)
+            if isinstance(expected, bytearray):
+                expected = bytes(expected)
+            assert same(found, expected, weight), f"{call}{what} at {place}: {found!r}, Python: {expected!r}"
+    return len(answered)
+
+
+def in_windows(batches, window, keys):
+    """The rows of each window and key, from the definition."""
+    groups = defaultdict(list)
+    for number, row in ((number, row) for number, batch in enumerate(batches) for row in batch):
+        instant = (row["ts"] - EPOCH) // MICROSECOND
+        first = window.first_evaluation_after(instant)
+        for e in range(first, instant + window.range + 1, window.slide):
+            key = row["k"] if "k" in keys else None
+            groups[EPOCH + e * MICROSECOND, key, None].append({**row, "place": (instant, number)})
+    return groups
+
+
+def collecting(engine, name, sql):
+    tables = []
+    engine.query(name, sql, sink=lambda epoch, table: tables.append(table))
+    return tables
+
+
+@settings(settings.get_profile("spark"), max_examples=6)
+@given(data=rows(), window=windows(), keys=st.sampled_from([[], ["k"]]))
+def test_a_bounded_run_gives_the_answers_of_spark_and_of_python(spark, data, window, keys):
+    df = frame(spark, data).cache()
+    with windrow.Engine() as engine:
+        engine.stream("events", df, timestamp="ts")
+        tables = collecting(engine, "q", statement(window, keys, CALLS))
+        engine.run()
+        assert_python_agrees(tables, in_windows([data], window, keys))
+        got = engine.results("q").select("window_start", "window_end", *keys, *SPARKS)
+        assert_same_answers(got, native(df, window, keys, SPARKS | WEIGHTS), keys, TOLERANCES)
+    df.unpersist()
