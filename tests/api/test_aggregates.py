@@ -10,13 +10,12 @@ from datetime import timedelta
 from fractions import Fraction
 from functools import reduce
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
-from tests.api.test_same_answers import EPOCH, SCHEMA, SECOND, frame, rows, split_late, statement, windows
+from tests.api.test_same_answers import EPOCH, SCHEMA, frame, rows, split_late, statement, windows
 from tests.oracle import assert_same_answers, native, same, weights
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.home import Home
@@ -38,7 +37,7 @@ def ordered(value):
     return (0, 0) if value is None else (2, 0) if value != value else (1, value)
 
 
-def as_float(exact, negative=False):
+def as_float(exact):
     try:
         return float(exact)
     except OverflowError:
@@ -166,7 +165,8 @@ def where(condition, answer):
     return lambda rows: answer([row for row in rows if condition(row)])
 
 
-i, l, n, d, f, m, s, day, t, b = (operator.itemgetter(name) for name in "i l n d f m s day t b".split())
+i, long, n, d, f = (operator.itemgetter(name) for name in ("i", "l", "n", "d", "f"))
+m, s, day, t, b = (operator.itemgetter(name) for name in ("m", "s", "day", "t", "b"))
 
 
 def binary(row):
@@ -187,7 +187,7 @@ AGGREGATES = {
     "geometric_d": ("GEOMETRIC_MEAN(abs(d))", None,
                     geometric_mean(lambda row: None if d(row) is None else abs(d(row)))),
     "squares": ("SUM_OF_SQUARES(d)", "SUM(d * d)", squares(d)),
-    "range_l": ("RANGE(l)", "MAX(l) - MIN(l)", extent(l)),
+    "range_l": ("RANGE(l)", "MAX(l) - MIN(l)", extent(long)),
     "range_n": ("RANGE(CAST(n AS TINYINT))", "MAX(CAST(n AS TINYINT)) - MIN(CAST(n AS TINYINT))", extent(n)),
     "range_f": ("RANGE(f)", "MAX(f) - MIN(f)", None),  # Python has no float of 32 bits
     "range_d": ("RANGE(d)", "MAX(d) - MIN(d)", extent(d)),
@@ -212,7 +212,7 @@ AGGREGATES = {
     "max_by_s": ("ARG_MAX(m, s)", None, by(max, m, s)),
     "min_by_m": ("MIN_BY(t, m)", None, by(min, t, m)),
     "max_by_day": ("MAX_BY(b, day)", None, by(max, b, day)),
-    "min_by_d": ("ARG_MIN(l, d)", None, by(min, l, d)),
+    "min_by_d": ("ARG_MIN(l, d)", None, by(min, long, d)),
     "min_by_b": ("MIN_BY(s, b) FILTER (WHERE n > 0)", None, where(some_n, by(min, s, b))),
     "max_by_f": ("MAX_BY(CAST(s AS BINARY), f)", None, by(max, binary, f)),
     "min_by_s": ("MIN_BY(day, CAST(s AS BINARY))", None, by(min, day, binary)),
@@ -222,10 +222,10 @@ AGGREGATES = {
     "bool_or": ("BOOL_OR(b)", "BOOL_OR(b)", folded(operator.or_, b)),
     "any": ("ANY(b) FILTER (WHERE n > 0)", "ANY(b) FILTER (WHERE n > 0)", where(some_n, folded(operator.or_, b))),
     "some": ("SOME(s LIKE ANY ('a%', 'é'))", "SOME(s LIKE ANY ('a%', 'é'))", None),
-    "bit_and": ("BIT_AND(l)", "BIT_AND(l)", folded(operator.and_, l)),
+    "bit_and": ("BIT_AND(l)", "BIT_AND(l)", folded(operator.and_, long)),
     "bit_or": ("BIT_OR(i)", "BIT_OR(i)", folded(operator.or_, i)),
     "bit_xor": ("BIT_XOR(l) FILTER (WHERE n > 0)", "BIT_XOR(l) FILTER (WHERE n > 0)",
-                where(some_n, folded(operator.xor, l))),
+                where(some_n, folded(operator.xor, long))),
     "bit_xor_n": ("BIT_XOR(CAST(n - 1 AS TINYINT))", "BIT_XOR(CAST(n - 1 AS TINYINT))",
                   folded(operator.xor, lambda row: None if n(row) is None else n(row) - 1)),
     "count_if": ("COUNT_IF(b)", "COUNT_IF(b)", counted(b)),
@@ -236,7 +236,7 @@ AGGREGATES = {
     "first_day": ("FIRST_VALUE(day) FILTER (WHERE n > 0)", None, where(some_n, end(min, day))),
     "any_value": ("ANY_VALUE(b)", None, end(min, b)),
     "last_s": ("LAST(s)", None, end(max, s)),
-    "last_l": ("LAST(l, true)", None, end(max, l, nulls=False)),
+    "last_l": ("LAST(l, true)", None, end(max, long, nulls=False)),
     "last_t": ("LAST_VALUE(t) FILTER (WHERE n > 0) IGNORE NULLS", None,
                where(some_n, end(max, t, nulls=False))),
 }  # fmt: skip
@@ -270,16 +270,17 @@ TOLERANCES = {name: f"_{name}" for name in AGGREGATES if f"_{name}" in WEIGHTS} 
 }
 
 
-def assert_python_agrees(tables, groups, what=""):
+def assert_python_agrees(tables, groups, names=CALLS, what=""):
     """Each answer is what Python makes of the rows of its window; there is one for each group of rows."""
     answered = {}
     for row in itertools.chain.from_iterable(table.to_pylist() for table in tables):
-        place = (row.get("window_row", row["window_end"]), row.get("k"), row.get("n_"))
+        place = (row.get("window_row", row["window_end"]), row.get("k"))
         assert place not in answered, "a window was answered twice"
         answered[place] = row
     assert answered.keys() == groups.keys(), what
     for place, held in groups.items():
-        for name, (call, _, answer) in AGGREGATES.items():
+        for name in names:
+            call, _, answer = AGGREGATES[name]
             if answer is None:
                 continue
             found, expected = answered[place][name], answer(held)
@@ -298,8 +299,19 @@ def in_windows(batches, window, keys):
         first = window.first_evaluation_after(instant)
         for e in range(first, instant + window.range + 1, window.slide):
             key = row["k"] if "k" in keys else None
-            groups[EPOCH + e * MICROSECOND, key, None].append({**row, "place": (instant, number)})
+            groups[EPOCH + e * MICROSECOND, key].append({**row, "place": (instant, number)})
     return groups
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted(spark):
+    """Few rows and sixty aggregates: Spark is done long before it would have compiled them."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    yield
+    for name in settings:
+        spark.conf.unset(name)
 
 
 def collecting(engine, name, sql):
@@ -320,3 +332,171 @@ def test_a_bounded_run_gives_the_answers_of_spark_and_of_python(spark, data, win
         got = engine.results("q").select("window_start", "window_end", *keys, *SPARKS)
         assert_same_answers(got, native(df, window, keys, SPARKS | WEIGHTS), keys, TOLERANCES)
     df.unpersist()
+
+
+def run_batch(spark, home, engine, batch, number, last):
+    opened = Home(home)
+    runner, epochs = (
+        StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0),
+        Epochs(spark, opened),
+    )
+    with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+        epochs.run(part)
+    if last:
+        epochs.run(runner.sealing(engine._queries.values()))
+
+
+@settings(settings.get_profile("spark"), max_examples=4)
+@given(
+    data=rows(),
+    window=windows(),
+    keys=st.sampled_from([[], ["k"]]),
+    cuts=st.lists(st.integers(0, 60), max_size=3),
+    delay=st.sampled_from([3, 1_000]),
+)
+def test_micro_batches_and_restarts_give_the_answers_of_python(
+    spark, tmp_path_factory, data, window, keys, cuts, delay
+):
+    """Also which of two rows of one instant is the first: the one that came in the earlier batch."""
+    edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    batches = [data[a:b] for a, b in itertools.pairwise(edges)]
+    in_time, _ = split_late(batches, [None] * len(batches), timedelta(seconds=delay))
+    kept = [[row for row in batch if any(row is one for one in in_time)] for batch in batches]
+    home, tables = tmp_path_factory.mktemp("home"), []
+    for number, batch in enumerate(batches):
+        engine = windrow.Engine(home, spark=spark)
+        engine.stream("events", frame(spark, []), timestamp="ts", delay=f"{delay} seconds")
+        given = collecting(engine, "q", statement(window, keys, CALLS))
+        run_batch(spark, home, engine, batch, number, last=number == len(batches) - 1)
+        tables += given
+    assert_python_agrees(tables, in_windows(kept, window, keys))
+
+
+@settings(settings.get_profile("spark"), max_examples=2)
+@given(data=rows(), window=windows().filter(lambda w: w.slide <= w.range))
+def test_sliding_takes_functions_of_several_arguments(spark, data, window):
+    window = Window.starting_at(window.range, window.slide, 0)
+    plain = {name: call for name, call in CALLS.items() if "FILTER" not in call and "NULLS" not in call}
+    aggs = {name: sliding_call(call) for name, call in plain.items()}
+    got = windrow.sliding(
+        frame(spark, data),
+        "ts",
+        keys=["k"],
+        windows=[(f"{window.range} us", f"{window.slide} us")],
+        aggs=aggs,
+    )
+    assert_python_agrees([got.toArrow()], in_windows([data], window, ["k"]), names=plain)
+
+
+def sliding_call(call):
+    """MAX_BY(s, b) as ("max_by", "s", "b"); LAST(l, true) has a constant."""
+    function, inside = call[:-1].split("(", 1)
+    arguments = [inside] if "(" in inside else inside.split(", ")
+    return function.lower(), *(True if argument == "true" else argument for argument in arguments)
+
+
+WINDOWS_OF_ROWS = {
+    "all": ("ROWS 7 SLIDE 3", ""),
+    "long": ("ROWS 40 SLIDE 10", ""),
+    "groups": ("ROWS 9 SLIDE 4", "k"),
+    "keys": ("PARTITION BY k ROWS 5 SLIDE 2", "k"),
+}
+
+
+def in_row_windows(batches, name):
+    """The rows of each window and key that has some, from the definition."""
+    window, group = WINDOWS_OF_ROWS[name]
+    *_, size, _, slide = window.split()
+    order = [column for column in SCHEMA.names if column != "ts" and (group or column != "k")]
+    stream = sorted(
+        ({**row, "batch": number} for number, batch in enumerate(batches) for row in batch),
+        key=lambda row: (row["ts"], row["batch"], *(ordered(row[column]) for column in order)),
+    )
+    parts = defaultdict(list)
+    for row in stream:
+        parts[row["k"] if "PARTITION" in window else None].append(row)
+    groups = defaultdict(list)
+    for part in parts.values():
+        for e in range(int(slide), len(part) + 1, int(slide)):
+            for place in range(max(0, e - int(size)), e):
+                row = part[place]
+                groups[e, row["k"] if group else None].append({**row, "place": place})
+    return groups
+
+
+@settings(settings.get_profile("spark"), max_examples=2)
+@given(data=rows(max_size=90), cuts=st.lists(st.integers(1, 80), max_size=2))
+def test_windows_of_rows_give_the_answers_of_python(spark, tmp_path_factory, data, cuts):
+    edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    batches = [data[a:b] for a, b in itertools.pairwise(edges)]
+    home, tables = tmp_path_factory.mktemp("home"), defaultdict(list)
+    for number, batch in enumerate(batches):
+        engine = windrow.Engine(home, spark=spark)
+        engine.stream("events", frame(spark, []), timestamp="ts", delay="1000 seconds")
+        given = {
+            name: collecting(engine, name, statement_of_rows(*WINDOWS_OF_ROWS[name]))
+            for name in WINDOWS_OF_ROWS
+        }
+        run_batch(spark, home, engine, batch, number, last=number == len(batches) - 1)
+        for name, some in given.items():
+            tables[name] += some
+    for name in WINDOWS_OF_ROWS:
+        assert_python_agrees(tables[name], in_row_windows(batches, name), what=f" of {name}")
+
+
+def statement_of_rows(window, group):
+    items = ", ".join([*([group] if group else []), *(f"{call} AS {name}" for name, call in CALLS.items())])
+    return f"SELECT {items} FROM events [{window}]{f' GROUP BY {group}' if group else ''}"
+
+
+def test_variances_are_made_from_higher_moments_and_explain_says_what_is_shared(spark):
+    calls = "STDDEV(d), VAR_POP(d), SKEWNESS(d), KURTOSIS(d), SUM(i), AVG(i), RANGE(l), MAX(l), CORR(d, i), "
+    calls += "COVAR_POP(d, i), PRODUCT(i), GEOMETRIC_MEAN(i), VARIANCE(i)"
+    with windrow.Engine() as engine:
+        engine.stream("events", frame(spark, []), timestamp="ts")
+        engine.query("q", f"SELECT {calls} FROM events [RANGE 1 HOUR SLIDE 1 MINUTE]")
+        engine.query("alone", "SELECT SUM(i), FIRST(d) FROM events [RANGE 1 HOUR SLIDE 1 MINUTE]")
+        lines = engine.explain().splitlines()
+    (shares,) = (line for line in lines if "shares:" in line)
+    x = "CAST(d AS DOUBLE)"
+    assert (
+        f"    shares: count({x}), avg({x}), var_pop({x}), skewness({x}), kurtosis({x}), max({x}) "
+        "for STDDEV_SAMP(d), VAR_POP(d), SKEWNESS(d), KURTOSIS(d); sum(i) for SUM(i), AVG(i); "
+    ) in shares
+    assert "; max(l) for RANGE(l), MAX(l); " in shares
+    assert "; count(i) for AVG(i), PRODUCT(i), GEOMETRIC_MEAN(i); " in shares
+    assert " for CORR(d, i), COVAR_POP(d, i); " in shares
+    assert "min(struct(instant AS key, d AS value))" in "".join(lines)
+    assert sum(" for moments (" in line for line in lines) == 1  # VARIANCE(i): nothing higher is asked of i
+
+
+@pytest.mark.parametrize(
+    ("values", "call", "problem"),
+    [
+        ([-128, 127], "RANGE(CAST(v AS TINYINT))", "does not fit in int8"),
+        ([-(2**62), 2**62], "RANGE(v)", "does not fit in int64"),
+    ],
+)
+def test_a_range_that_does_not_fit_fails(spark, values, call, problem):
+    df = spark.createDataFrame([(v,) for v in values], "v BIGINT").selectExpr(
+        "timestamp_seconds(0) AS ts", "v"
+    )
+    with windrow.Engine() as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.query("q", f"SELECT {call} FROM events [RANGE 1 HOUR SLIDE 1 HOUR]")
+        with pytest.raises(windrow.QueryFailed, match=problem):
+            engine.run()
+
+
+def test_the_widest_decimals_lose_a_digit_as_in_spark_and_the_greatest_products_none(spark):
+    values = ["99999999999999999.999999999999999999", "0.000000000000000005", "1"]
+    df = spark.createDataFrame([(v,) for v in values], "v STRING").selectExpr(
+        "timestamp_seconds(0) AS ts", "CAST(v AS DECIMAL(38, 18)) AS v", "IF(v = '1', 1e-300D, 1e200D) AS e"
+    )
+    with windrow.Engine() as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.query("q", "SELECT RANGE(v) AS r, PRODUCT(e) AS p FROM events [RANGE 1 HOUR SLIDE 1 HOUR]")
+        engine.run()
+        got = engine.results("q").collect()[0]
+    assert got.r == df.selectExpr("MAX(v) - MIN(v)").collect()[0][0]
+    assert got.p == pytest.approx(1e100, rel=1e-12)

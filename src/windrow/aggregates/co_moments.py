@@ -71,7 +71,9 @@ class CoMoments(Aggregate):
         count, _, _, xx, yy, xy = columns
         known = np.where(np.isnan(xx) | np.isnan(yy), np.nan, xy)
         with np.errstate(over="ignore", invalid="ignore"):
-            divisor = {"covar_pop": count, "covar_samp": count - 1.0, "corr": np.sqrt(xx * yy)}[self.function]
+            divisor = {"covar_pop": count, "covar_samp": count - 1.0, "corr": np.sqrt(xx) * np.sqrt(yy)}[
+                self.function
+            ]
         enough = count > (self.function != "covar_pop")
         if self.function == "corr":
             enough &= (xx != 0) & (yy != 0)

@@ -3,6 +3,8 @@
 Spark lifts what can be turned into moments again: its own skewness and kurtosis of the slice. The mean is
 AVG but where all values are equal: there a sum divided by a count may miss the value by a bit, and values
 that are all equal would seem to have a spread. Nothing is inverted.
+
+As in Spark, values that differ, but by less than about 1e-51, fail a query: the cube of their spread is zero.
 """
 
 from __future__ import annotations
@@ -51,10 +53,6 @@ class HigherMomentsPartial(Partial):
         count, mean, variance, skewness, kurtosis, greatest = map(floats, lifted)
         second = variance * count
         mean = np.where(second == 0, greatest, mean)
-        # Of a spread whose powers vanish, Spark's answers are no numbers, and the moments vanish too.
-        tiny = second < 1.0
-        skewness = np.where(tiny & ~np.isfinite(skewness), 0.0, skewness)
-        kurtosis = np.where(tiny & ~np.isfinite(kurtosis), -3.0, kurtosis)
         with np.errstate(over="ignore", invalid="ignore"):
             third = skewness * second * np.sqrt(variance)
             fourth = (kurtosis + 3.0) * second * variance
