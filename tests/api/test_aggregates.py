@@ -320,7 +320,7 @@ def collecting(engine, name, sql):
     return tables
 
 
-@settings(settings.get_profile("spark"), max_examples=6)
+@settings(settings.get_profile("spark"), max_examples=4)
 @given(data=rows(), window=windows(), keys=st.sampled_from([[], ["k"]]))
 def test_a_bounded_run_gives_the_answers_of_spark_and_of_python(spark, data, window, keys):
     df = frame(spark, data).cache()

@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pat
 
 from windrow.aggregates.base import ANY_ROW, Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Function
+from windrow.aggregates.call import Call, Function
 from windrow.aggregates.operations import ADD_INTEGERS
+from windrow.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,4 +66,15 @@ def count_if(condition: str) -> CountPartial:
     return CountPartial(f"nullif({condition}, false)")
 
 
-FUNCTIONS = {"count": Function(Count), "count_if": Function(CountIf)}
+def refuse_other_than_booleans(call: Call, types: Sequence[pa.DataType]) -> None:
+    """A PlanError, also where Spark would read strings as booleans."""
+    if not pat.is_boolean(types[0]):
+        raise PlanError(f"{call}: values of type {types[0]} are not booleans")
+
+
+def _count_if(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_other_than_booleans(call, types)
+    return CountIf(call, types, answer)
+
+
+FUNCTIONS = {"count": Function(Count), "count_if": Function(_count_if)}

@@ -18,6 +18,7 @@ import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
 from windrow.aggregates.call import Call, Function
+from windrow.aggregates.count import refuse_other_than_booleans
 from windrow.aggregates.operations import ADD_INTEGERS, GREATEST, MIN_INT64
 from windrow.aggregates.sum import presence
 from windrow.errors import PlanError
@@ -145,10 +146,19 @@ def _greatest(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -
     return Extreme(call, types, answer, least=False)
 
 
-# Spark sees to it that BOOL_AND and BOOL_OR get booleans, of which false is the least.
+def _all(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_other_than_booleans(call, types)
+    return Extreme(call, types, answer, least=True)  # false is the least
+
+
+def _any(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_other_than_booleans(call, types)
+    return Extreme(call, types, answer, least=False)
+
+
 FUNCTIONS = {
     "min": Function(_least),
     "max": Function(_greatest),
-    "bool_and": Function(_least),
-    "bool_or": Function(_greatest),
+    "bool_and": Function(_all),
+    "bool_or": Function(_any),
 }
