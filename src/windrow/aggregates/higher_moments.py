@@ -4,7 +4,7 @@ Spark lifts what can be turned into moments again: its own skewness and kurtosis
 AVG but where all values are equal: there a sum divided by a count may miss the value by a bit, and values
 that are all equal would seem to have a spread. Nothing is inverted.
 
-As in Spark, values that differ, but by less than about 1e-51, fail a query: the cube of their spread is zero.
+As in Spark, values that differ, but by less than about 1e-54, fail a query: the cube of their spread is zero.
 """
 
 from __future__ import annotations
