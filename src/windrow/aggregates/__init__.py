@@ -3,6 +3,7 @@
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
 from windrow.aggregates.call import Call, Constant, Function
 from windrow.aggregates.catalogue import AGGREGATES, FUNCTIONS, SYNONYMS, aggregate
+from windrow.aggregates.higher_moments import share_moments
 from windrow.aggregates.operations import Algebra, Operation
 
 __all__ = [
@@ -18,4 +19,5 @@ __all__ = [
     "Partial",
     "RecordColumn",
     "aggregate",
+    "share_moments",
 ]

@@ -50,19 +50,20 @@ class Call:
     @property
     def sql(self) -> str:
         """The call as Spark SQL."""
-        given = [*self.arguments, *(_literal(value) for value in self.constants)]
+        given = [*self.arguments, *(literal(value) for value in self.constants)]
         listed = ("DISTINCT " if self.distinct else "") + ", ".join(given)
         nulls = " IGNORE NULLS" if self.ignore_nulls else ""
         where = "" if self.where is None else f" FILTER (WHERE {self.where})"
-        return f"{self.function}({listed}){nulls}{where}"
+        return f"{self.function}({listed}){where}{nulls}"
 
     def __str__(self) -> str:
         return self.sql.replace(self.function, self.function.upper(), 1).replace("`", "")
 
 
-def _literal(value: Any) -> str:
+def literal(value: Any) -> str:
+    """A constant as Spark SQL."""
     if isinstance(value, tuple):
-        return f"array({', '.join(map(_literal, value))})"
+        return f"array({', '.join(map(literal, value))})"
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, str):

@@ -5,7 +5,22 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.aggregates import average, count, counted, extremes, ordered, sum, variance
+from windrow.aggregates import (
+    average,
+    bits,
+    co_moments,
+    count,
+    counted,
+    ends,
+    extent,
+    extremes,
+    extremes_by,
+    higher_moments,
+    ordered,
+    product,
+    sum,
+    variance,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,14 +31,37 @@ if TYPE_CHECKING:
     from windrow.aggregates.call import Call, Function
 
 SYNONYMS = {
+    "any": "bool_or",
+    "any_value": "first",
+    "arg_max": "max_by",
+    "arg_min": "min_by",
+    "every": "bool_and",
+    "first_value": "first",
+    "last_value": "last",
     "mean": "avg",
+    "some": "bool_or",
     "std": "stddev_samp",
     "stddev": "stddev_samp",
     "variance": "var_samp",
     "array_agg": "collect_list",
     "string_agg": "listagg",
 }
-FAMILIES = (count, sum, average, extremes, variance, counted, ordered)
+FAMILIES = (
+    count,
+    sum,
+    average,
+    product,
+    extremes,
+    extent,
+    extremes_by,
+    ends,
+    bits,
+    variance,
+    higher_moments,
+    co_moments,
+    counted,
+    ordered,
+)
 FUNCTIONS: Mapping[str, Function] = {
     name: replace(function, distinct=counted.DISTINCT.get(name, function.distinct))
     for family in FAMILIES

@@ -1,4 +1,4 @@
-"""COUNT(*) and COUNT(x): an invertible integer sum of counts."""
+"""COUNT(*), COUNT(x) and COUNT_IF(c): an invertible integer sum of counts."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pat
 
 from windrow.aggregates.base import ANY_ROW, Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Function
+from windrow.aggregates.call import Call, Function
 from windrow.aggregates.operations import ADD_INTEGERS
+from windrow.errors import PlanError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,4 +50,31 @@ class Count(Aggregate):
         return pa.array(columns[0], pa.int64())
 
 
-FUNCTIONS = {"count": Function(Count)}
+class CountIf(Aggregate):
+    """COUNT_IF: how many rows have a condition that holds; never NULL."""
+
+    @property
+    def partials(self) -> tuple[Partial, ...]:
+        return (count_if(self.argument),)
+
+    def lower(self, columns: Sequence[Any]) -> pa.Array:
+        return pa.array(columns[0], pa.int64())
+
+
+def count_if(condition: str) -> CountPartial:
+    """How many rows have a condition that holds."""
+    return CountPartial(f"nullif({condition}, false)")
+
+
+def refuse_other_than_booleans(call: Call, types: Sequence[pa.DataType]) -> None:
+    """A PlanError, also where Spark would read strings as booleans."""
+    if not pat.is_boolean(types[0]):
+        raise PlanError(f"{call}: values of type {types[0]} are not booleans")
+
+
+def _count_if(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_other_than_booleans(call, types)
+    return CountIf(call, types, answer)
+
+
+FUNCTIONS = {"count": Function(Count), "count_if": Function(_count_if)}

@@ -2,7 +2,8 @@
 
 Every value is turned into an integer that sorts the same way. Numbers, dates and timestamps map
 directly (floats by their bits, NaN above all as in Spark SQL); strings, decimals and binaries are
-ranked by an `OrderedDictionary` of the values that are live. MIN is the MAX of the flipped bits.
+ranked by an `OrderedDictionary` of the values that are live. MIN is the MAX of the flipped bits,
+BOOL_AND and BOOL_OR are the MIN and MAX of booleans.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
 from windrow.aggregates.call import Call, Function
+from windrow.aggregates.count import refuse_other_than_booleans
 from windrow.aggregates.operations import ADD_INTEGERS, GREATEST, MIN_INT64
 from windrow.aggregates.sum import presence
 from windrow.errors import PlanError
@@ -79,15 +81,17 @@ class ExtremePartial(Partial):
 class Extreme(Aggregate):
     """MIN or MAX: NULL when no row had a value."""
 
+    least: bool = field(kw_only=True)
+
     @property
     def partials(self) -> tuple[Partial, ...]:
-        return (ExtremePartial(self.argument, self.function == "min", self.argument_type),)
+        return (ExtremePartial(self.argument, self.least, self.argument_type),)
 
     def lower(self, columns: Sequence[Any]) -> pa.Array:
         present, values = columns
         if isinstance(values, pa.Array | pa.ChunkedArray):  # ranked: the values themselves, NULLs in place
             return values.cast(self.result_type)
-        values = ~values if self.function == "min" else values
+        values = ~values if self.least else values
         return unsortable(values, present == 0, self.result_type)
 
 
@@ -125,10 +129,36 @@ def is_comparable(of_type: pa.DataType) -> bool:
     return is_ranked(of_type) or is_sortable_integer(of_type) or bool(pat.is_floating(of_type))
 
 
-def _extreme(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
-    if not is_comparable(types[0]):
-        raise PlanError(f"{call}: values of type {types[0]} cannot be compared over windows")
-    return Extreme(call, types, answer)
+def refuse_incomparable(call: Call, types: Sequence[pa.DataType]) -> None:
+    """A PlanError unless values of all these types have an order."""
+    for of_type in types:
+        if not is_comparable(of_type):
+            raise PlanError(f"{call}: values of type {of_type} cannot be compared over windows")
 
 
-FUNCTIONS = dict.fromkeys(("min", "max"), Function(_extreme, distinct=_extreme))
+def _least(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_incomparable(call, types)
+    return Extreme(call, types, answer, least=True)
+
+
+def _greatest(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_incomparable(call, types)
+    return Extreme(call, types, answer, least=False)
+
+
+def _all(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_other_than_booleans(call, types)
+    return Extreme(call, types, answer, least=True)  # false is the least
+
+
+def _any(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    refuse_other_than_booleans(call, types)
+    return Extreme(call, types, answer, least=False)
+
+
+FUNCTIONS = {
+    "min": Function(_least, distinct=_least),
+    "max": Function(_greatest, distinct=_greatest),
+    "bool_and": Function(_all),
+    "bool_or": Function(_any),
+}

@@ -7,7 +7,10 @@ of one operation lie side by side, so one pass of a kernel serves every SUM, COU
 The functions are compiled together with the kernels that call them (see `final/specialise.py`); WIDTH,
 the number of columns, is bound then.
 
-Cost: one addition or comparison a column; `moments` takes two divisions a record.
+Where a logical record takes several columns (moments, pairs), they stand together and the loop goes on in
+steps of as many.
+
+Cost: one addition or comparison a column; the moments take two to four divisions a record.
 """
 
 from __future__ import annotations
@@ -99,6 +102,101 @@ def _merge_moments(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> N
             out[k, column + 2] = spread + spread_other + delta * delta * n * (m / total)
 
 
+def _merge_co_moments(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    # As above for two variables: count, both means, both sums of squares, and that of the products.
+    for column in range(0, WIDTH, 6):
+        n, m = left[i, column], right[j, column]
+        if n == 0.0:
+            for place in range(column, column + 6):
+                out[k, place] = right[j, place]
+        elif m == 0.0:
+            for place in range(column, column + 6):
+                out[k, place] = left[i, place]
+        else:
+            total = n + m
+            share, weight = m / total, n * (m / total)
+            x, y = left[i, column + 1], left[i, column + 2]
+            dx, dy = right[j, column + 1] - x, right[j, column + 2] - y
+            out[k, column + 3] = left[i, column + 3] + right[j, column + 3] + dx * dx * weight
+            out[k, column + 4] = left[i, column + 4] + right[j, column + 4] + dy * dy * weight
+            out[k, column + 5] = left[i, column + 5] + right[j, column + 5] + dx * dy * weight
+            out[k, column] = total
+            out[k, column + 1], out[k, column + 2] = x + dx * share, y + dy * share
+
+
+def _merge_higher_moments(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    # Pébay's pairwise update; (count, mean, sums of squared, cubed and fourth powers of deviations) each.
+    for column in range(0, WIDTH, 5):
+        n, m = left[i, column], right[j, column]
+        if n == 0.0:
+            for place in range(column, column + 5):
+                out[k, place] = right[j, place]
+        elif m == 0.0:
+            for place in range(column, column + 5):
+                out[k, place] = left[i, place]
+        else:
+            total = n + m
+            mean, second, third = left[i, column + 1], left[i, column + 2], left[i, column + 3]
+            delta = right[j, column + 1] - mean
+            other, third_other = right[j, column + 2], right[j, column + 3]
+            step = delta / total
+            square = delta * step * n * m
+            out[k, column + 4] = (
+                left[i, column + 4]
+                + right[j, column + 4]
+                + square * step * step * (n * n - n * m + m * m)
+                + 6.0 * step * step * (n * n * other + m * m * second)
+                + 4.0 * step * (n * third_other - m * third)
+            )
+            out[k, column + 3] = (
+                third + third_other + square * step * (n - m) + 3.0 * step * (n * other - m * second)
+            )
+            out[k, column + 2] = second + other + square
+            out[k, column + 1] = mean + step * m
+            out[k, column] = total
+
+
+def _bits_of_both(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    for column in range(WIDTH):
+        out[k, column] = left[i, column] & right[j, column]
+
+
+def _bits_of_either(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    for column in range(WIDTH):
+        out[k, column] = left[i, column] | right[j, column]
+
+
+def _bits_that_differ(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    for column in range(WIDTH):
+        out[k, column] = left[i, column] ^ right[j, column]
+
+
+def _greatest_pair(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    # (key, whether there is a value, value) each; the first that differs decides.
+    for column in range(0, WIDTH, 3):
+        key, has, value = left[i, column], left[i, column + 1], left[i, column + 2]
+        other, other_has, other_value = right[j, column], right[j, column + 1], right[j, column + 2]
+        if other > key or (other == key and (other_has > has or (other_has == has and other_value > value))):
+            key, has, value = other, other_has, other_value
+        out[k, column], out[k, column + 1], out[k, column + 2] = key, has, value
+
+
+def _first_greatest_key(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    for column in range(0, WIDTH, 3):
+        key, has, value = left[i, column], left[i, column + 1], left[i, column + 2]
+        if right[j, column] > key:
+            key, has, value = right[j, column], right[j, column + 1], right[j, column + 2]
+        out[k, column], out[k, column + 1], out[k, column + 2] = key, has, value
+
+
+def _last_greatest_key(left: Any, i: int, right: Any, j: int, out: Any, k: int) -> None:
+    for column in range(0, WIDTH, 3):
+        key, has, value = left[i, column], left[i, column + 1], left[i, column + 2]
+        if right[j, column] >= key:
+            key, has, value = right[j, column], right[j, column + 1], right[j, column + 2]
+        out[k, column], out[k, column + 1], out[k, column + 2] = key, has, value
+
+
 def of_objects(merge: Callable[[Any, Any], Any]) -> Callable[..., None]:
     """A `combine` for records of Python objects, None standing for no rows at all."""
 
@@ -117,7 +215,52 @@ ADD_FLOATS = Operation(
 GREATEST = Operation("greatest", np.int64, MIN_INT64, Algebra(selective=True), _greatest)
 MOMENTS = Operation("moments", np.float64, 0.0, Algebra(rounds=True), _merge_moments)
 
-_BY_NAME = {operation.name: operation for operation in (ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS)}
+CO_MOMENTS = Operation("co_moments", np.float64, 0.0, Algebra(rounds=True), _merge_co_moments, like="moments")
+HIGHER_MOMENTS = Operation(
+    "higher_moments", np.float64, 0.0, Algebra(rounds=True), _merge_higher_moments, like="moments"
+)
+BIT_AND = Operation("bit_and", np.int64, -1, Algebra(), _bits_of_both, like="greatest")
+BIT_OR = Operation("bit_or", np.int64, 0, Algebra(), _bits_of_either, like="greatest")
+BIT_XOR = Operation(
+    "bit_xor",
+    np.int64,
+    0,
+    Algebra(invertible=True),
+    _bits_that_differ,
+    _bits_that_differ,
+    like="add_integers",
+)
+# Pairs do return one of their arguments, but `selective` is a promise about each column alone.
+GREATEST_PAIR = Operation("greatest_pair", np.int64, MIN_INT64, Algebra(), _greatest_pair, like="greatest")
+FIRST_GREATEST_KEY = Operation(
+    "first_greatest_key",
+    np.int64,
+    MIN_INT64,
+    Algebra(commutative=False),
+    _first_greatest_key,
+    like="greatest",
+)
+LAST_GREATEST_KEY = Operation(
+    "last_greatest_key", np.int64, MIN_INT64, Algebra(commutative=False), _last_greatest_key, like="greatest"
+)
+
+_BY_NAME = {
+    operation.name: operation
+    for operation in (
+        ADD_INTEGERS,
+        ADD_FLOATS,
+        GREATEST,
+        MOMENTS,
+        CO_MOMENTS,
+        HIGHER_MOMENTS,
+        BIT_AND,
+        BIT_OR,
+        BIT_XOR,
+        GREATEST_PAIR,
+        FIRST_GREATEST_KEY,
+        LAST_GREATEST_KEY,
+    )
+}
 
 
 def known(operation: Operation) -> Operation:

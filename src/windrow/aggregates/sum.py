@@ -8,7 +8,7 @@ is right, whatever order its rows came in, and one whose sum does not fit is an 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -169,4 +169,21 @@ def sum_(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Sum
     return Sum(call, types, answer, partial=sum_partial(call, types[0]))
 
 
-FUNCTIONS = {"sum": Function(sum_)}
+def is_number(of_type: pa.DataType) -> bool:
+    """Whether it is a type to calculate with."""
+    return bool(pat.is_integer(of_type) or pat.is_floating(of_type) or pat.is_decimal(of_type))
+
+
+def sum_of_doubles(call: Call) -> str:
+    """Spark SQL of an answer that is a double, for functions that Spark does not know."""
+    return replace(call, function="sum", arguments=(f"CAST({call.arguments[0]} AS DOUBLE)",)).sql
+
+
+def _sum_of_squares(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    if not is_number(types[0]):
+        raise PlanError(f"{call}: cannot square values of type {types[0]}")
+    x = f"CAST({call.argument} AS DOUBLE)"
+    return Sum(call, types, answer, partial=FloatSumPartial(f"{x} * {x}"))
+
+
+FUNCTIONS = {"sum": Function(sum_), "sum_of_squares": Function(_sum_of_squares, answer=sum_of_doubles)}

@@ -6,6 +6,7 @@ keeps its digits when the mean is far larger than the spread. It is not inverted
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Function
+from windrow.aggregates.call import Call, Function
 from windrow.aggregates.operations import MOMENTS
 
 if TYPE_CHECKING:
@@ -43,15 +44,19 @@ class MomentsPartial(Partial):
         return [count, mean, variance * count]
 
 
+@dataclass(frozen=True)
 class Variance(Aggregate):
     """VAR_POP, VAR_SAMP, STDDEV_POP, STDDEV_SAMP: NULL when there are too few values, as in Spark."""
 
+    partial: Partial = field(kw_only=True)
+    """Moments, with higher ones behind them or not."""
+
     @property
     def partials(self) -> tuple[Partial, ...]:
-        return (MomentsPartial(f"CAST({self.argument} AS DOUBLE)"),)
+        return (self.partial,)
 
     def lower(self, columns: Sequence[Any]) -> pa.Array:
-        count, _, spread = columns
+        count, _, spread, *_ = columns
         freedom = count - 1.0 if self.function.endswith("samp") else count
         enough = freedom > 0
         variance = spread / np.where(enough, freedom, 1.0)
@@ -59,4 +64,8 @@ class Variance(Aggregate):
         return pa.array(answer, mask=~enough)
 
 
-FUNCTIONS = dict.fromkeys(("var_pop", "var_samp", "stddev_pop", "stddev_samp"), Function(Variance))
+def _variance(call: Call, types: tuple[pa.DataType, ...], answer: pa.DataType) -> Aggregate:
+    return Variance(call, types, answer, partial=MomentsPartial(f"CAST({call.argument} AS DOUBLE)"))
+
+
+FUNCTIONS = dict.fromkeys(("var_pop", "var_samp", "stddev_pop", "stddev_samp"), Function(_variance))

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.aggregates import AGGREGATES
+from windrow.aggregates.call import literal
 from windrow.api.engine import Engine
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
@@ -60,11 +61,12 @@ def sliding(
 ) -> Any:
     """Aggregate a DataFrame over sliding windows.
 
-    `windows` are (range, slide) pairs, `aggs` maps a result column to a function and a column (or any
-    Spark SQL expression; "*" counts rows), `keys` are columns or expressions to group by. The result
-    has window_start, window_end, the keys and the aggregates; with several windows also
-    `window_range`, which says which one a row is of, or, with `wide=True`, one row per evaluation and
-    key and a column `name_range` per aggregate and window. `delay` is for streaming DataFrames: how far
+    `windows` are (range, slide) pairs, `aggs` maps a result column to a function, a column (or any
+    Spark SQL expression; "*" counts rows) and what else the function takes, as in ("max_by", "x", "y"):
+    text is a column or an expression, anything else a constant. `keys` are columns or expressions to
+    group by. The result has window_start, window_end, the keys and the aggregates; with several windows
+    also `window_range`, which says which one a row is of, or, with `wide=True`, one row per evaluation
+    and key and a column `name_range` per aggregate and window. `delay` is for streaming DataFrames: how far
     out of order rows may come.
 
         windrow.sliding(df, "ts", keys=["origin"], windows=[("1 hour", "1 minute"), ("24 hours", "1 minute")],
@@ -143,7 +145,7 @@ def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) ->
         raise WindrowError("aggs maps result columns to pairs, such as {'delay': ('avg', 'dep_delay')}")
     for name, call in aggs.items():
         pair = call if isinstance(call, tuple | list) else ()
-        if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+        if len(pair) < 2 or not all(isinstance(part, str) for part in pair[:2]):
             raise WindrowError(
                 f"aggs[{name!r}] must be a (function, column) pair such as ('avg', 'dep_delay'), not {call!r}"
             )
@@ -184,7 +186,7 @@ class _Spec:
     timestamp: str
     windows: tuple[Window, ...]
     keys: tuple[str, ...]
-    aggs: dict[str, tuple[str, str]]
+    aggs: dict[str, tuple[Any, ...]]
     wide: bool
     names: frozenset[str]
     """The columns of the DataFrame, in lower case."""
@@ -217,7 +219,7 @@ class _Spec:
     def query(self, window: Window) -> Query:
         """As a statement, over one of the windows."""
         keys = [self._column(key) for key in self.keys]
-        items = [*keys, *(f"{f}({self._column(x)}) AS {quoted(name)}" for name, (f, x) in self.aggs.items())]
+        items = [*keys, *(f"{self._call(*call)} AS {quoted(name)}" for name, call in self.aggs.items())]
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         text = (
             f"SELECT {', '.join(items)} FROM {INPUT} [RANGE {window.range} US SLIDE {window.slide} US "
@@ -226,6 +228,10 @@ class _Spec:
         (statement,) = parse(text)
         assert isinstance(statement, Query)
         return statement
+
+    def _call(self, function: str, *arguments: Any) -> str:
+        given = (self._column(part) if isinstance(part, str) else literal(part) for part in arguments)
+        return f"{function}({', '.join(given)})"
 
     def _column(self, text: str) -> str:
         """A column's name is quoted, so that it may be any; other text is an expression."""
@@ -308,9 +314,10 @@ class _FinalStep:
             place = np.full(len(longest), -1)
             place[rows.encode([table[name].combine_chunks() for name in by])] = np.arange(len(table))
             places = pa.array(place, mask=place < 0)
-            for name, (function, _) in self.spec.aggs.items():
+            for name, (function, *_) in self.spec.aggs.items():
                 column = table[name].combine_chunks().take(places)
-                empty = 0 if function.lower() == "count" else None  # what SQL says of no rows
+                # What SQL says of no rows.
+                empty = 0 if function.lower() in ("count", "count_if") else None
                 columns[f"{name}_{_suffix(window)}"] = column if empty is None else column.fill_null(empty)
         return pa.table(columns).cast(self.schema)
 

@@ -56,6 +56,10 @@ class CqlParser(SparkParser):
     FUNCTION_PARSERS: ClassVar = {
         name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
     }
+    # ANY(x) is an aggregate; behind LIKE, ANY is still read as one of a list.
+    NO_PAREN_FUNCTION_PARSERS: ClassVar = {
+        name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "ANY"
+    }
 
     def read(self, tokens: list[Token], text: str) -> Expr:
         """The tree of one statement, or a StatementError."""

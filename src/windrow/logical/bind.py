@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow.types as pat
 from sqlglot import exp
 
-from windrow.aggregates import FUNCTIONS, Aggregate
+from windrow.aggregates import FUNCTIONS, Aggregate, share_moments
 from windrow.aggregates.call import EVERY_ROW
 from windrow.aggregates.contents import contents_of
 from windrow.cql import RowWindow as RowWindowNode
@@ -326,7 +326,7 @@ class _Binder:
                     node,
                     "use a RANGE, or ROWS without PARTITION BY",
                 )
-        return key_types, aggregates
+        return key_types, share_moments(aggregates)
 
     def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
         hint = self.select.args.get("hint")

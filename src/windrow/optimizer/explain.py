@@ -16,6 +16,7 @@ from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from windrow.aggregates import Partial
     from windrow.aggregates.contents import Contents
     from windrow.final import Choice, Costs
     from windrow.logical import AggregateQuery
@@ -61,6 +62,8 @@ def explain(
             lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
             lines.append(f"    slices: {_describe_slices(query.window)}")
             lines += [f"    values: {line}" for line in _contents(query)]
+            if shares := _describe_shares(query):
+                lines.append(f"    shares: {shares}")
             for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
                 hinted = choice.algorithm.name == query.algorithm
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
@@ -131,6 +134,16 @@ def _describe_slices(window: Window | RowWindow) -> str:
         return f"cutty, {per_window} a window, cut {describe_cuts(cuts, _rows)} of each key"
     technique, cuts, per_window = slices(window.on_numbers)
     return f"{technique}, {per_window} a window, cut {describe_cuts(cuts, _rows)}"
+
+
+def _describe_shares(query: AggregateQuery) -> str:
+    """The partials that serve several of a query's aggregates."""
+    users: dict[Partial, list[str]] = {}
+    for aggregate in query.aggregates:
+        for partial in aggregate.partials:
+            users.setdefault(partial, []).append(str(aggregate))
+    shared = (f"{partial} for {', '.join(names)}" for partial, names in users.items() if len(names) > 1)
+    return query.readable("; ".join(shared))
 
 
 def _rows(count: int) -> str:
