@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.aggregates import average, count, extremes, sum, variance
+from windrow.aggregates import average, count, extremes, sketches, sum, variance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -16,11 +16,12 @@ if TYPE_CHECKING:
 
 SYNONYMS = {
     "mean": "avg",
+    "percentile_approx": "approx_percentile",
     "std": "stddev_samp",
     "stddev": "stddev_samp",
     "variance": "var_samp",
 }
-FAMILIES = (count, sum, average, extremes, variance)
+FAMILIES = (count, sum, average, extremes, variance, sketches)
 FUNCTIONS: Mapping[str, Function] = {
     name: function for family in FAMILIES for name, function in family.FUNCTIONS.items()
 }

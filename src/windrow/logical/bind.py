@@ -316,9 +316,17 @@ class _Binder:
         for (call, node), answer in zip(calls.items(), answer_types, strict=True):
             given = tuple(next(argument_types) for _ in call.arguments)
             try:
-                aggregates.append(self.functions[call.function].make(call, given, answer))
+                made = self.functions[call.function].make(call, given, answer)
             except PlanError as error:
                 raise self._fail(str(error), node) from error
+            if self.partition is not None and self.partition.keys and made.holds_objects:
+                name = call.function.upper()
+                raise self._fail(
+                    f"{name} is not supported yet with PARTITION BY … ROWS",
+                    node,
+                    "use a RANGE, or ROWS alone",
+                )
+            aggregates.append(made)
         return key_types, aggregates
 
     def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:

@@ -165,6 +165,18 @@ class RecordLayout:
         self._rewrite(slot.column.operation, slot.place, shift)
 
 
+def of_no_rows(aggregate: Aggregate) -> pa.Scalar:
+    """What an aggregate answers where there are no rows.
+
+    >>> from windrow.aggregates import Call, aggregate
+    >>> [of_no_rows(aggregate(Call(f, ("x",)), (pa.int32(),), pa.int64())).as_py() for f in ("count", "sum")]
+    [0, None]
+    """
+    layout = RecordLayout(aggregate.partials, lambda operation, place, function: None)
+    records = {operation: operation.empty(1, width) for operation, width in layout.operations}
+    return layout.answers(aggregate, records)[0]
+
+
 def one_chunk(table: pa.Table, name: str) -> pa.Array:
     """A column of a table as one array."""
     column = table.column(name)
