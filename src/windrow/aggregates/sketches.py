@@ -41,10 +41,12 @@ if TYPE_CHECKING:
 
     Column = np.ndarray[Any, Any]
 
-LEAST_LG_K, MOST_LG_K = 4, 21
-"""Base two logarithms of the number of registers, as far as DataSketches goes."""
+LEAST_LG_K = 7
+"""The base two logarithm of the number of registers. With fewer, errors are no longer near to normal: of 16
+registers, 1.7 % of the answers were off by more than three standard errors, some by eight (measured)."""
 LEAST_RSD, MOST_RSD = 0.00072, 0.39
-"""A smaller one would take more registers; a larger one is refused by Spark's own function too."""
+"""A smaller one would take more than the 2^21 registers that DataSketches goes up to; a larger one is
+refused by Spark's own function too."""
 MOST_ACCURACY = 20_000
 """More would take a k above the 65,535 that DataSketches goes up to."""
 
@@ -273,7 +275,7 @@ def lg_k(rsd: float) -> int:
     """The least sketch whose unions have a relative standard error of 1.04 / √2^lg_k ≤ rsd.
 
     >>> lg_k(0.05), lg_k(0.02), lg_k(LEAST_RSD), lg_k(MOST_RSD)
-    (9, 12, 21, 4)
+    (9, 12, 21, 7)
     """
     return max(LEAST_LG_K, ceil(2 * log2(1.04 / rsd)))
 
@@ -294,8 +296,9 @@ def is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _is_share(value: Any) -> bool:
-    return is_number(value) and 0 <= value <= 1
+def _are_shares(value: Any) -> bool:
+    given = value if isinstance(value, tuple) else (value,)
+    return bool(given) and all(is_number(share) and 0 <= share <= 1 for share in given)
 
 
 def _has_map(of_type: pa.DataType) -> bool:
@@ -351,7 +354,7 @@ FUNCTIONS = {
             Constant(
                 "percentage",
                 "a number from 0 to 1 or an array of such",
-                lambda value: all(map(_is_share, value)) if isinstance(value, tuple) else _is_share(value),
+                _are_shares,
             ),
             Constant(
                 "accuracy",

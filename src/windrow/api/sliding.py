@@ -282,6 +282,7 @@ class _FinalStep:
             for output in self.plans[0].outputs[len(self.spec.keys) :]:
                 column = table[output.name].combine_chunks().take(places)
                 # What SQL says of no rows: NULL, or a count of nothing.
+                assert output.answer is not None
                 nothing = none[output.answer]
                 columns[f"{output.name}_{_suffix(window)}"] = (
                     column.fill_null(nothing) if nothing.is_valid else column
