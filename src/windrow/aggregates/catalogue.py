@@ -18,6 +18,7 @@ from windrow.aggregates import (
     higher_moments,
     ordered,
     product,
+    sketches,
     sum,
     variance,
 )
@@ -40,6 +41,7 @@ SYNONYMS = {
     "last_value": "last",
     "mean": "avg",
     "some": "bool_or",
+    "percentile_approx": "approx_percentile",
     "std": "stddev_samp",
     "stddev": "stddev_samp",
     "variance": "var_samp",
@@ -61,6 +63,7 @@ FAMILIES = (
     co_moments,
     counted,
     ordered,
+    sketches,
 )
 FUNCTIONS: Mapping[str, Function] = {
     name: replace(function, distinct=counted.DISTINCT.get(name, function.distinct))

@@ -25,7 +25,8 @@ from windrow.aggregates.call import literal
 from windrow.api.engine import Engine
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
-from windrow.logical import Stream, bind, key_name, quoted
+from windrow.logical import Stream, aggregate_name, bind, key_name, quoted
+from windrow.operators.contents_state import of_no_rows
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
 from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
@@ -309,16 +310,20 @@ class _FinalStep:
         longest = max(zip(self.spec.windows, tables, strict=True), key=lambda pair: pair[0].range)[1]
         rows = GroupKeys([longest.schema.field(name).type for name in by])
         rows.encode([longest[name].combine_chunks() for name in by])
+        none = {aggregate_name(i): of_no_rows(item) for i, item in enumerate(self.plans[0].aggregates)}
         columns = {name: longest[name] for name in by}
         for window, table in zip(self.spec.windows, tables, strict=True):
             place = np.full(len(longest), -1)
             place[rows.encode([table[name].combine_chunks() for name in by])] = np.arange(len(table))
             places = pa.array(place, mask=place < 0)
-            for name, (function, *_) in self.spec.aggs.items():
-                column = table[name].combine_chunks().take(places)
-                # What SQL says of no rows.
-                empty = 0 if function.lower() in ("count", "count_if") else None
-                columns[f"{name}_{_suffix(window)}"] = column if empty is None else column.fill_null(empty)
+            for output in self.plans[0].outputs[len(self.spec.keys) :]:
+                column = table[output.name].combine_chunks().take(places)
+                # What SQL says of no rows: NULL, or a count of nothing.
+                assert output.answer is not None
+                nothing = none[output.answer]
+                columns[f"{output.name}_{_suffix(window)}"] = (
+                    column.fill_null(nothing) if nothing.is_valid else column
+                )
         return pa.table(columns).cast(self.schema)
 
 

@@ -317,16 +317,22 @@ class _Binder:
         for (call, node), answer in zip(calls.items(), answer_types, strict=True):
             given = tuple(next(argument_types) for _ in call.arguments)
             try:
-                aggregates.append(self.functions[call.function].make(call, given, answer))
+                made = self.functions[call.function].make(call, given, answer)
             except PlanError as error:
                 raise self._fail(str(error), node) from error
-            if self.partition is not None and self.partition.keys and contents_of(aggregates[-1]):
+            if self.partition is not None and self.partition.keys and self._needs_room(made):
                 raise self._fail(
-                    f"{call} keeps the values themselves, which PARTITION BY … ROWS cannot do yet",
+                    f"{call.function.upper()} is not supported yet with PARTITION BY … ROWS",
                     node,
-                    "use a RANGE, or ROWS without PARTITION BY",
+                    "use a RANGE, or ROWS alone",
                 )
+            aggregates.append(made)
         return key_types, share_moments(aggregates)
+
+    @staticmethod
+    def _needs_room(aggregate: Aggregate) -> bool:
+        """Whether it keeps more than records of numbers."""
+        return aggregate.holds_objects or contents_of(aggregate) is not None
 
     def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
         hint = self.select.args.get("hint")

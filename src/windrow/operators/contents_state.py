@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+import pyarrow as pa
+
 from windrow.aggregates.contents import Counts, contents_of
+from windrow.final.schedule import Schedule
 from windrow.operators.counted_values import CountedValues
 from windrow.operators.ordered_values import OrderedValues
+from windrow.operators.record_layout import RecordLayout
+from windrow.slicing import Window
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    import numpy as np
-    import pyarrow as pa
-
     from windrow.aggregates import Aggregate
     from windrow.aggregates.contents import Contents
-    from windrow.final.schedule import Schedule
-    from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
     AtRest = tuple[Array, Array, dict[str, Any]]
@@ -87,3 +88,29 @@ def contents_states(
         )
         for contents, items in needed.items()
     }
+
+
+def of_no_rows(aggregate: Aggregate) -> pa.Scalar:
+    """What an aggregate answers where there are no rows.
+
+    >>> from windrow.aggregates import Call, aggregate
+    >>> calls = Call("count", ("x",)), Call("sum", ("x",)), Call("count", ("x",), distinct=True)
+    >>> [of_no_rows(aggregate(call, (pa.int32(),), pa.int64())).as_py() for call in calls]
+    [0, None, 0]
+    """
+    for state in contents_states((Window(1, 1),), (aggregate,)).values():
+        return state.answers(aggregate, state.slide(_ONE_EMPTY_WINDOW)[0])[0]
+    layout = RecordLayout(aggregate.partials, lambda operation, place, function: None)
+    records = {operation: operation.empty(1, width) for operation, width in layout.operations}
+    return layout.answers(aggregate, records)[0]
+
+
+_ONE_EMPTY_WINDOW = Schedule(
+    ends=np.zeros(1, np.int64),
+    push_to=np.zeros(1, np.int64),
+    evict_to=np.zeros((1, 1), np.int64),
+    block=np.zeros((1, 1), np.int64),
+    block_from=np.zeros((1, 1), np.int64),
+    answers_from=np.array([[0, 1]]),
+    answer_keys=np.zeros((1, 1), np.int32),
+)

@@ -15,6 +15,10 @@ from windrow.runtime.classes import archive_path, launching, options_with
 from windrow.runtime.logs import LOG
 
 ARROW_ROWS = 1 << 20
+OBJECT_GROUPS = 1 << 16
+"""Above so many groups in a task Spark sorts rows before it makes sketches. Its own limit is 128; measured
+with 2 M rows in 60,000 groups, HLL takes 5 s instead of 10 to 20 without the sort, KLL 3 s instead of 9.
+A group takes up to some KB of memory."""
 
 
 def local_session(app: str = "windrow") -> SparkSession:
@@ -54,6 +58,7 @@ def start(app: str) -> SparkSession:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.memory", os.environ.get("WINDROW_DRIVER_MEMORY", "4g"))
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_ROWS)
+        .config("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", OBJECT_GROUPS)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "ERROR")
         .getOrCreate()
