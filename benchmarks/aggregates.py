@@ -211,7 +211,7 @@ class Aggregates:
                         f"WHERE ts >= to_timestamp({end - size.overlap}) AND ts < to_timestamp({end}){group}"
                     )
                     started = time.perf_counter()
-                    connection.execute(select).fetch_arrow_table()
+                    connection.sql(select).to_arrow_table()
                     milliseconds[name].append((time.perf_counter() - started) * 1e3)
         return {name: float(np.median(measured)) for name, measured in milliseconds.items()}
 

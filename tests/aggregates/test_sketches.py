@@ -10,9 +10,8 @@ from datasketches import hll_sketch, kll_doubles_sketch
 from windrow.aggregates import Call, aggregate
 from windrow.aggregates.sketches import (
     HLL,
-    HLL_BYTES,
     KLL,
-    KLL_BYTES,
+    PACKING,
     estimate,
     kll_k,
     lg_k,
@@ -32,13 +31,13 @@ def distinct(values, rsd=0.05):
     sketch = hll_sketch(lg_k(rsd))
     for value in values:
         sketch.update(int(value))
-    return sketch
+    return bytes(sketch.serialize_compact())
 
 
 def ordered(values, accuracy=75):
     sketch = kll_doubles_sketch(kll_k(accuracy))
     sketch.update(np.asarray(values, float))
-    return sketch
+    return bytes(sketch.serialize())
 
 
 def slid(operation, algorithm, sketches, window, keys=1, batch=7):
@@ -64,7 +63,6 @@ def test_every_algorithm_that_only_combines_can_hold_sketches(algorithm, length,
     rng = np.random.default_rng(5)
     values = [rng.integers(0, 10_000, 40) if rng.random() > 0.2 else [] for _ in range(60 * keys)]
     sketches = [distinct(v) if len(v) else None for v in values]
-    written = HLL_BYTES.pack(np.array(sketches, object))
     found = slid(HLL, algorithm, sketches, Window(length, slide), keys, batch=7 * keys)
     assert len(found) >= 60 // slide * keys
     for (end, key), record in found.items():
@@ -72,7 +70,6 @@ def test_every_algorithm_that_only_combines_can_hold_sketches(algorithm, length,
         assert (record is None) == (not inside)
         if inside:
             assert estimate(record) == estimate(distinct(inside)), (end, key)
-    assert HLL_BYTES.pack(np.array(sketches, object)).equals(written)  # windows share them
 
 
 @pytest.mark.parametrize("name", sorted(set(FINAL_AGGREGATORS) - {a.name for a in ASSOCIATIVE}))
@@ -95,23 +92,11 @@ def test_operations_travel_by_name():
 
 
 @pytest.mark.parametrize("count", [0, 1, 7, 30, 500, 20_000])
-def test_merging_changes_neither_side_and_at_rest_they_stay_the_same(count):
-    values = np.random.default_rng(2).integers(0, 1 << 40, count)
-    for make, merge, packing, same in (
-        (distinct, union_distinct, HLL_BYTES, lambda a, b: estimate(a) == estimate(b)),
-        (ordered, merge_quantiles, KLL_BYTES, lambda a, b: a.serialize() == b.serialize()),
-    ):
-        one, other = make(values), make(values // 2)
-        before = packing.write(one), packing.write(other)
-        merge(one, other)
-        merge(other, one)
-        assert (packing.write(one), packing.write(other)) == before
-        again = packing.unpack(packing.pack(np.array([one, None], object)))
-        assert again[1] is None
-        if count == 0:
-            assert again[0] is None
-        else:
-            assert same(again[0], one)
+@pytest.mark.parametrize("make", [distinct, ordered])
+def test_at_rest_they_stay_the_same_and_empty_ones_are_none(count, make):
+    written = make(np.random.default_rng(2).integers(0, 1 << 40, count))
+    again = PACKING.unpack(PACKING.pack(np.array([written, None], object)))
+    assert again.tolist() == [written if count else None, None]
 
 
 @pytest.mark.parametrize("count", [3, 40, 200, 5_000])
@@ -155,8 +140,9 @@ def test_percentiles_stay_within_their_error(accuracy):
         for part in parts[1:]:
             merged = merge_quantiles(merged, ordered(part, accuracy))
         values = np.sort(np.concatenate(parts))
+        found = kll_doubles_sketch.deserialize(merged)
         for share in (0.01, 0.25, 0.5, 0.9):
-            rank = np.searchsorted(values, quantile(merged, 0, share), side="right")
+            rank = np.searchsorted(values, quantile(found, 0, share), side="right")
             errors.append(abs(rank / len(values) - share))
     # DataSketches promises 99 %. Coins are flipped anew in every run; of 4,800 that were measured none was outside.
     assert np.mean(np.array(errors) <= 1 / accuracy) >= 0.99
@@ -165,7 +151,7 @@ def test_percentiles_stay_within_their_error(accuracy):
 
 def test_percentiles_of_few_values_are_exact():
     values = np.random.default_rng(4).permutation(190).astype(float)
-    merged = merge_quantiles(ordered(values[:100]), ordered(values[100:]))
+    merged = kll_doubles_sketch.deserialize(merge_quantiles(ordered(values[:100]), ordered(values[100:])))
     shares = np.linspace(0, 1, 77)
     exact = np.quantile(values, shares, method="inverted_cdf")
     assert [quantile(merged, 0, share) for share in shares] == exact.tolist()
