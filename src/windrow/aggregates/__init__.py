@@ -4,6 +4,7 @@ from windrow.aggregates.base import Aggregate, Partial, RecordColumn
 from windrow.aggregates.call import Call, Constant, Function
 from windrow.aggregates.catalogue import AGGREGATES, FUNCTIONS, SYNONYMS, aggregate
 from windrow.aggregates.operations import Algebra, Operation
+from windrow.aggregates.own import OwnAggregate, OwnFunction, own_function
 
 __all__ = [
     "AGGREGATES",
@@ -15,7 +16,10 @@ __all__ = [
     "Constant",
     "Function",
     "Operation",
+    "OwnAggregate",
+    "OwnFunction",
     "Partial",
     "RecordColumn",
     "aggregate",
+    "own_function",
 ]

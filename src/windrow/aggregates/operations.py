@@ -12,7 +12,7 @@ Cost: one addition or comparison a column; `moments` takes two divisions a recor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -56,6 +56,8 @@ class Operation:
     and for records of Python objects."""
     like: str = ""
     """The operation whose measured costs stand for its own, where those are not measured."""
+    note: str = field(default="", compare=False)
+    """What people should know of how it runs."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: a worker process uses its own compiled functions, and equality survives the trip.

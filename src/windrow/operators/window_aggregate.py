@@ -118,13 +118,17 @@ class WindowAggregate:
         return self.entries > 0 and self.aggregation.window.first_evaluation_after(self.evaluated) <= until
 
     def push(self, partials: pa.Table) -> None:
-        """Take in partials: a `_slice` column, the keys and the partials' expressions, by name."""
+        """Take in partials: a `_slice` column, the keys and the partials' expressions, by name.
+
+        A table may have some of the partials only; the others come with other tables.
+        """
         partials = partials.combine_chunks()
         starts = self._cuts.slice_starts(one_chunk(partials, SLICE).to_numpy())
         keys = self._number_keys(partials)
         columns = {
             partial: partial.encode([one_chunk(partials, name) for name in partial.expressions])
             for partial in self.aggregation.partials
+            if set(partial.expressions) <= set(partials.column_names)
         }
         records = self._layout.records(columns, len(starts))
         self._open.merge(starts, keys, records, len(self._keys))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from windrow.cql import format_duration
 from windrow.final import shipped_costs
 from windrow.optimizer.bounds import Bounds
+from windrow.optimizer.lifted_passes import LiftedPass
 from windrow.optimizer.passes import share_passes
 from windrow.optimizer.physical import choose_algorithms, slices_per_window
 from windrow.optimizer.row_passes import RowPass
@@ -41,14 +42,20 @@ def explain(
         return "no queries"
     lines: list[str] = []
     passes = share_passes(queries)
+    explained: dict[str, int] = {}
     for number, shared in enumerate(passes, start=1):
         stream = shared.query.stream
         together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
-        lines.append(f"pass {number} of {len(passes)} over {stream.name} (in the JVM){together}")
+        where = "for Python" if isinstance(shared, LiftedPass) else "in the JVM"
+        lines.append(f"pass {number} of {len(passes)} over {stream.name} ({where}){together}")
         lines += [f"  {step}" for step in _steps(shared)]
         if sql:
             lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
         for name, query in shared.queries.items():
+            if name in explained:
+                lines.append(f"  query {name}, as in pass {explained[name]}")
+                continue
+            explained[name] = number
             lines.append(f"  query {name}")
             steps = query.steps()
             lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
@@ -58,6 +65,8 @@ def explain(
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
                 if operation.like:
                     why = f"{why}; costs as measured for {operation.like}"
+                if operation.note:
+                    why = f"{operation.note}; {why}"
                 lines.append(f"    final: {choice} for {operation.name} ({why})")
     if passes:
         lines.append(f"costs of algorithms: {(costs or shipped_costs()).source}")
@@ -65,7 +74,7 @@ def explain(
     return "\n".join(lines)
 
 
-def _steps(shared: Pass | RowPass) -> list[str]:
+def _steps(shared: Pass | RowPass | LiftedPass) -> list[str]:
     """What Spark does with a batch."""
     readable = shared.query.readable
     if isinstance(shared, RowPass):
@@ -73,6 +82,14 @@ def _steps(shared: Pass | RowPass) -> list[str]:
         ties = f", then by {', '.join(shared.order)}" if shared.order else ""
         return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
     by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
+    if isinstance(shared, LiftedPass):
+        given = dict.fromkeys(readable(sql) for sql in (*shared.query.keys, *shared.values.values()))
+        steps = [f"collect {', '.join(given)} of each row"]
+        steps.append(f"lift {', '.join(map(readable, shared.values))}{by}, in Python")
+        if shared.ordered:
+            ties = f", then by {', '.join(shared.order)}" if shared.order else ""
+            steps.insert(0, f"sort rows by event time{ties}")
+        return steps
     return [
         f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}",
         f"lift {', '.join(map(readable, shared.expressions)) or 'the groups'}{by}",

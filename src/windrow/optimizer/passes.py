@@ -16,6 +16,7 @@ from windrow.aggregates.base import INSTANT
 from windrow.logical import key_name, quoted
 from windrow.operators.window_aggregate import SLICE
 from windrow.optimizer.bounds import LATEST, ROWS, instants_sql
+from windrow.optimizer.lifted_passes import LiftedPass, is_all_lifted, lifted_passes
 from windrow.optimizer.row_passes import RowPass
 from windrow.slicing import RowWindow, cuts_for_pass
 
@@ -82,8 +83,11 @@ class Pass:
         return "\n".join(lines)
 
 
-def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
-    """The fewest passes in which queries share only what costs neither of them anything."""
+def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass | LiftedPass]:
+    """The fewest passes in which queries share only what costs neither of them anything.
+
+    A query has one, or two if some of its partials are lifted in the JVM and others in Python.
+    """
     groups: dict[tuple[object, ...], dict[str, AggregateQuery]] = {}
     for name, query in queries.items():
         alike: tuple[object, ...] = (query.stream.name, query.enrichments, query.where, query.keys)
@@ -91,10 +95,15 @@ def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
             # The order of rows depends on the columns in use, and must not on what other queries use.
             alike = (*alike, query.window.partitioned, query.scan.columns)
         groups.setdefault(alike, {})[name] = query
-    return [_pass(members) for members in groups.values()]
+    return [shared for members in groups.values() for shared in _passes(members)]
 
 
-def _pass(queries: Mapping[str, AggregateQuery]) -> Pass | RowPass:
+def _passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass | LiftedPass]:
     partials = tuple(dict.fromkeys(p for q in queries.values() for a in q.aggregates for p in a.partials))
-    windows = [query.window for query in queries.values() if not isinstance(query.window, RowWindow)]
-    return Pass(queries, cuts_for_pass(windows), partials) if windows else RowPass(queries, partials)
+    if any(isinstance(query.window, RowWindow) for query in queries.values()):
+        return [RowPass(queries, partials)]
+    in_the_jvm = {name: query for name, query in queries.items() if not is_all_lifted(query)}
+    windows = [query.window for query in in_the_jvm.values() if not isinstance(query.window, RowWindow)]
+    partials = tuple(partial for partial in partials if not partial.lifted_in_python)
+    passes = [Pass(in_the_jvm, cuts_for_pass(windows), partials)] if in_the_jvm else []
+    return [*passes, *lifted_passes(queries)]

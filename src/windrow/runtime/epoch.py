@@ -206,9 +206,9 @@ class Epochs:
 
     def _tables(self, part: Part, query: RunningQuery, until: int | None) -> Iterator[pa.Table]:
         state = query.load(part.runner.log, part.evaluated)
-        partials = part.partials.get(query.stored.name)
-        if partials is not None and len(partials):
-            state.push(partials)
+        for partials in part.partials.get(query.stored.name, ()):
+            if len(partials):
+                state.push(partials)
         if until is not None:
             for answers in state.advance(until):
                 yield project(self._spark, query.plan, answers)

@@ -84,7 +84,8 @@ class Part:
     """The watermark that the queries have been evaluated up to."""
     batch: int | None = None
     tally: Tally = NOTHING
-    partials: Mapping[str, pa.Table] = field(default_factory=dict)
+    partials: Mapping[str, list[pa.Table]] = field(default_factory=dict)
+    """What was collected for each query, by name: a table from each of its passes."""
     failed: dict[str, Exception] = field(default_factory=dict)
     """Queries to be quarantined, by name."""
     refused: Callable[[int], list[DataFile]] = lambda epoch: []
@@ -266,21 +267,24 @@ class StreamRunner:
         if keep:
             batch = batch.withColumn(FILE, F.input_file_name()).persist()
         try:
-            partials: dict[str, pa.Table] = {}
+            partials: dict[str, list[pa.Table]] = {}
             tally: Tally | None = None
+            suspects: dict[str, AggregateQuery] = {}
             for shared in passes:
                 try:
                     table, counted = collect(shared, batch, bounds, tables)
-                    partials |= dict.fromkeys(shared.queries, table)
+                    for name in shared.queries:
+                        partials.setdefault(name, []).append(table)
                     tally = tally or counted
                 except QueryFailed:
                     tally = self._tally(batch, bounds)
-                    for name, plan in shared.queries.items():
-                        (alone,) = share_passes({name: plan})
-                        try:
-                            partials[name], _ = collect(alone, batch, bounds, tables)
-                        except QueryFailed as error:
-                            part.failed[name] = error
+                    suspects |= shared.queries
+            for name, plan in suspects.items():
+                try:
+                    alone = share_passes({name: plan})
+                    partials[name] = [collect(own, batch, bounds, tables)[0] for own in alone]
+                except QueryFailed as error:
+                    part.failed[name] = error
             part.partials = partials
             part.tally = tally or self._tally(batch, bounds)
             part.refused = lambda epoch: write_refused(
