@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from windrow import checks
+    import windrow.checks as checks
     from windrow.aggregates.own import OwnAggregate
     from windrow.api.engine import Engine
     from windrow.api.sliding import sliding

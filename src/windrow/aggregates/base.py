@@ -109,7 +109,13 @@ class Partial(ABC):
     def encode(self, lifted: Sequence[pa.Array]) -> list[Column | pa.Array]:
         """Record columns from lifted ones. A ranked column stays an Arrow array of values."""
 
+    @property
+    def written(self) -> str:
+        """What it is, for people."""
+        return ", ".join(self.expressions)
+
     def __str__(self) -> str:
+        # The name of its columns at rest.
         return ", ".join(self.expressions)
 
 

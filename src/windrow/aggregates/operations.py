@@ -63,6 +63,10 @@ class Operation:
         # By name: a worker process uses its own compiled functions, and equality survives the trip.
         return _operation, (self.name,)
 
+    def guarded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A compiled kernel as it is called: an operation whose functions may raise can say which it was."""
+        return kernel
+
     def empty(self, records: int, columns: int) -> np.ndarray[Any, Any]:
         """`records` identity records of `columns` columns."""
         return np.full((records, columns), self.identity, self.dtype)

@@ -218,9 +218,10 @@ def _check(name: str, own: OwnAggregate) -> None:
             raise WindrowError(f"{name}: the state of {cls} has a name twice: {shown(tuple(state))}")
         if own.kind not in NUMBERS:
             raise WindrowError(f"{name}: the kind of {cls} is float or int, not {shown(own.kind)}")
-    if not isinstance(own.result, str) or not own.result.strip():
+    result: Any = own.result
+    if not isinstance(result, str) or not result.strip():
         raise WindrowError(
-            f'{name}: the result of {cls} is a Spark SQL type, such as "DOUBLE", not {own.result!r}'
+            f'{name}: the result of {cls} is a Spark SQL type, such as "DOUBLE", not {result!r}'
         )
     for optional in ("inverse", "pack", "unpack"):
         if getattr(own, optional) is not None and not callable(getattr(own, optional)):

@@ -32,14 +32,17 @@ class OwnPartial(Partial):
     """States of the user's. The argument is Spark SQL of what `lift` gets: a value, or a struct of them."""
 
     function: OwnFunction
-    written: str
-    """The call as it is written, without its FILTER: how people know it."""
+    call: Call = field(compare=False)
 
     lifted_in_python = True
 
     @property
     def expressions(self) -> tuple[str, ...]:
         return (f"{self.function.name}({self.argument})",)
+
+    @property
+    def written(self) -> str:
+        return str(self.call)
 
     def lift(self, values: pa.Array) -> list[pa.Array]:
         # To be the state of a row is up to `encode`, which gets all rows of a batch at once.
@@ -228,10 +231,7 @@ def _own_call(
 ) -> Aggregate:
     if EVERY_ROW in call.arguments:
         raise PlanError(f"{call.function.upper()} takes values, not *")
-    written = str(Call(call.function, call.arguments))
-    return OwnCall(
-        call, types, answer, partial=OwnPartial(_values_sql(call), function, written.replace("`", ""))
-    )
+    return OwnCall(call, types, answer, partial=OwnPartial(_values_sql(call), function, call))
 
 
 def _values_sql(call: Call) -> str:

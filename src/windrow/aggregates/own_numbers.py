@@ -23,8 +23,8 @@ from hashlib import sha256
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
-from numba import njit, typeof, types
 from numba.core.dispatcher import Dispatcher
 
 from windrow.aggregates.operations import Algebra, Operation
@@ -36,6 +36,10 @@ if TYPE_CHECKING:
     from windrow.aggregates.own import OwnFunction
 
     Array = np.ndarray[Any, Any]
+
+types: Any = numba.types
+typeof: Any = numba.typeof
+njit: Any = numba.njit
 
 KERNEL = '''\
 def {name}(left, i, right, j, out, k):
@@ -62,6 +66,15 @@ class OwnOperation(Operation):
     def __reduce__(self) -> tuple[Any, ...]:
         return operation_of, (self.function,)
 
+    def guarded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        methods = "combine" if self.inverse is None else "combine or inverse"
+
+        def call(*arguments: Any) -> Any:
+            with self.function.calling(methods):
+                return kernel(*arguments)
+
+        return call
+
 
 def operation_of(function: OwnFunction) -> Operation:
     """The operation of a function: one and the same for all its calls."""
@@ -71,7 +84,7 @@ def operation_of(function: OwnFunction) -> Operation:
 
         make = object_operation if function.is_object else number_operation
         function._operation = make(function)
-    return function._operation  # type: ignore[no-any-return]
+    return function._operation
 
 
 def algebra_of(function: OwnFunction) -> Algebra:
@@ -154,7 +167,7 @@ def _numbers_of_self(function: OwnFunction, method: Any) -> Any:
         for name, value in held.items()
         if isinstance(value, int | float) and not name.startswith("_")
     }
-    return namedtuple("Self", numbers)(**numbers) if numbers else 0  # noqa: PYI024, its fields are not known
+    return namedtuple("Self", numbers)(**numbers) if numbers else 0
 
 
 def _is_state(returned: Any, function: OwnFunction) -> bool:
@@ -283,5 +296,7 @@ def merged_state(function: OwnFunction, method: str, call: Any, a: Any, b: Any) 
     for number in numbers:
         fits = isinstance(number, int | np.integer | np.bool_)
         if not fits and not (function.kind is float and isinstance(number, float | np.floating)):
-            raise function.failed(method, f"returned {shown(returned)}, given {given}, not {_wanted(function)}")
+            raise function.failed(
+                method, f"returned {shown(returned)}, given {given}, not {_wanted(function)}"
+            )
     return numbers

@@ -24,10 +24,12 @@ class OwnFunctions:
         self._own: dict[str, OwnFunction] = {}
         self._analyst = analyst
 
-    def add(self, name: str, own: Any) -> None:
+    def add(self, name: Any, own: Any) -> None:
         """Register a class, or an instance, under a name that is free."""
         if not isinstance(name, str) or not name.isidentifier():
-            raise WindrowError(f"an aggregate is registered under a name, such as 'harmonic_mean', not {name!r}")
+            raise WindrowError(
+                f"an aggregate is registered under a name, such as 'harmonic_mean', not {name!r}"
+            )
         spelled, name = name, name.lower()
         if name in AGGREGATES:
             raise WindrowError(f"'{spelled}' is an aggregate of Windrow's; use another name")

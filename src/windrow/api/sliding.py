@@ -8,6 +8,7 @@ the rows are exactly those of Spark's `window()`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -19,14 +20,17 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.aggregates import AGGREGATES
+from windrow.aggregates import AGGREGATES, OwnAggregate, own_function
+from windrow.api.by_value import pickled_by_value, unpickled
 from windrow.api.engine import Engine
+from windrow.api.own_functions import OwnFunctions
+from windrow.api.several_passes import Collected, apart, one_pass_sql, together
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
 from windrow.logical import Stream, bind, key_name, quoted
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
-from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
+from windrow.optimizer import plan_window_aggregation, share_passes
 from windrow.runtime.analysis import SparkAnalyst, arrow_schema, select
 from windrow.runtime.collect import with_key_types
 from windrow.runtime.session import checked
@@ -58,7 +62,8 @@ def sliding(
     """Aggregate a DataFrame over sliding windows.
 
     `windows` are (range, slide) pairs, `aggs` maps a result column to a function and a column (or any
-    Spark SQL expression; "*" counts rows), `keys` are columns or expressions to group by. The result
+    Spark SQL expression; "*" counts rows; a tuple for a function of several), `keys` are columns or
+    expressions to group by. A function is a name, or an `OwnAggregate` of yours. The result
     has window_start, window_end, the keys and the aggregates; with several windows also
     `window_range`, which says which one a row is of, or, with `wide=True`, one row per evaluation and
     key and a column `name_range` per aggregate and window. `delay` is for streaming DataFrames: how far
@@ -69,13 +74,15 @@ def sliding(
     """
     _check_types(df, timestamp, windows, aggs, keys)
     spark = checked(df.sparkSession)
+    calls, own = _calls(aggs)
     spec = _Spec(
         timestamp,
         _windows(windows, start_time),
         tuple(keys),
-        dict(aggs),
+        calls,
         wide,
         frozenset(map(str.lower, df.columns)),
+        own,
     )
     spec.check(df)
     if df.isStreaming:
@@ -83,19 +90,28 @@ def sliding(
     columns = dict(zip(df.columns, arrow_schema(df.schema).types, strict=True))
     stream = Stream(INPUT, columns, spec.timestamp)
     try:
-        first = bind(spec.query(spec.windows[0]), {INPUT: stream}, SparkAnalyst(spark))
+        analyst = SparkAnalyst(spark)
+        functions = OwnFunctions(analyst)
+        for name, function in own.items():
+            functions.add(name, function)
+        first = bind(spec.query(spec.windows[0]), {INPUT: stream}, analyst, functions.known)
     except StatementError as error:  # its place is in a statement that the caller did not write
         raise WindrowError(f"{error.problem}; {error.hint}" if error.hint else error.problem) from error
     plans = {str(i): replace(first, window=window) for i, window in enumerate(spec.windows)}
-    (shared,) = share_passes(plans)
-    partials = select(spark, shared.sql(Bounds()), {INPUT: df.select(*spec.columns(first))})
-    partials = partials.where(F.col(SLICE).isNotNull())
+    passes = share_passes(plans)
+    frame = df.select(*spec.columns(first))
+    collected = [
+        select(spark, one_pass_sql(shared), {INPUT: frame}).where(F.col(SLICE).isNotNull())
+        for shared in passes
+    ]
+    partials = together(collected) if len(passes) > 1 else collected[0]
     schema = spec.result_schema(first)
     _check_names(schema)
-    final = _FinalStep(spec, tuple(plans.values()), tuple(shared.columns), schema)
+    final = _FinalStep(spec, tuple(plans.values()), tuple(map(Collected.of, passes)), schema)
+    packed = pickled_by_value(final, own.values())
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return final.answer(pa.Table.from_batches(batches))
+        return unpickled(packed).answer(pa.Table.from_batches(batches))
 
     # A shard holds many keys: a task is then one call into Python, not one a key.
     spread = [F.col(key_name(i)) for i in range(len(spec.keys))] or [F.lit(0)]
@@ -121,10 +137,40 @@ def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) ->
         raise WindrowError("aggs maps result columns to pairs, such as {'delay': ('avg', 'dep_delay')}")
     for name, call in aggs.items():
         pair = call if isinstance(call, tuple | list) else ()
-        if len(pair) != 2 or not all(isinstance(part, str) for part in pair):
+        if len(pair) != 2 or not _is_function(pair[0]) or not all(map(_is_text, _listed(pair[1]))):
             raise WindrowError(
                 f"aggs[{name!r}] must be a (function, column) pair such as ('avg', 'dep_delay'), not {call!r}"
             )
+
+
+def _is_function(function: Any) -> bool:
+    own = isinstance(function, type) and issubclass(function, OwnAggregate)
+    return _is_text(function) or own or isinstance(function, OwnAggregate)
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, str)
+
+
+def _listed(arguments: Any) -> tuple[Any, ...]:
+    return tuple(arguments) if isinstance(arguments, tuple | list) else (arguments,)
+
+
+def _calls(aggs: Mapping[str, Any]) -> tuple[dict[str, tuple[str, tuple[str, ...]]], dict[str, OwnAggregate]]:
+    """The functions by name with their arguments, and the user's own under names of ours."""
+    calls: dict[str, tuple[str, tuple[str, ...]]] = {}
+    own: dict[str, OwnAggregate] = {}
+    for column, (function, arguments) in aggs.items():
+        name = function
+        if not isinstance(function, str):
+            cls = function if isinstance(function, type) else type(function)
+            name = f"own_{re.sub('(?<=[a-z0-9])(?=[A-Z])', '_', cls.__name__).lower()}"
+            while name in own and own[name] is not function and type(own[name]) is not function:
+                name = f"{name}_{len(own)}"
+            if name not in own:
+                own[name] = own_function(cls.__name__, function).own
+        calls[column] = (name, _listed(arguments))
+    return calls, own
 
 
 def _check_names(schema: pa.Schema) -> None:
@@ -162,10 +208,12 @@ class _Spec:
     timestamp: str
     windows: tuple[Window, ...]
     keys: tuple[str, ...]
-    aggs: dict[str, tuple[str, str]]
+    aggs: dict[str, tuple[str, tuple[str, ...]]]
     wide: bool
     names: frozenset[str]
     """The columns of the DataFrame, in lower case."""
+    own: dict[str, OwnAggregate]
+    """The user's functions."""
 
     def check(self, df: DataFrame) -> None:
         names = {name.lower(): name for name in df.columns}
@@ -183,7 +231,7 @@ class _Spec:
         if not self.aggs:
             raise WindrowError("name at least one aggregate, such as aggs={'n': ('count', '*')}")
         for name, call in self.aggs.items():
-            if call[0].lower() not in AGGREGATES:
+            if call[0].lower() not in AGGREGATES and call[0] not in self.own:
                 hint = suggestion(call[0], AGGREGATES) or f"there are {', '.join(sorted(AGGREGATES))}"
                 raise WindrowError(f"aggs[{name!r}]: unknown aggregate '{call[0]}'; {hint}")
         if self.wide and len({(w.slide, w.offset) for w in self.windows}) > 1:
@@ -195,7 +243,8 @@ class _Spec:
     def query(self, window: Window) -> Query:
         """As a statement, over one of the windows."""
         keys = [self._column(key) for key in self.keys]
-        items = [*keys, *(f"{f}({self._column(x)}) AS {quoted(name)}" for name, (f, x) in self.aggs.items())]
+        calls = {name: f"{f}({', '.join(map(self._column, x))})" for name, (f, x) in self.aggs.items()}
+        items = [*keys, *(f"{call} AS {quoted(name)}" for name, call in calls.items())]
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         text = (
             f"SELECT {', '.join(items)} FROM {INPUT} [RANGE {window.range} US SLIDE {window.slide} US "
@@ -234,11 +283,20 @@ class _FinalStep:
 
     spec: _Spec
     plans: tuple[AggregateQuery, ...]
-    columns: tuple[str, ...]
+    passes: tuple[Collected, ...]
     schema: pa.Schema
 
-    def answer(self, partials: pa.Table) -> Iterator[pa.RecordBatch]:
-        partials = with_key_types(partials.rename_columns(list(self.columns)), self.plans[0])
+    def answer(self, collected: pa.Table) -> Iterator[pa.RecordBatch]:
+        partials = [collected]
+        if len(self.passes) > 1:
+            partials = [
+                apart(collected, number, len(self.spec.keys), shared)
+                for number, shared in enumerate(self.passes)
+            ]
+        partials = [
+            with_key_types(shared.named(table), self.plans[0])
+            for shared, table in zip(self.passes, partials, strict=True)
+        ]
         tables = self._answers(partials)
         if self.spec.wide and len(self.plans) > 1:
             pieces: dict[Window, list[pa.Table]] = {window: [] for window in self.spec.windows}
@@ -248,7 +306,7 @@ class _FinalStep:
         for _, table in tables:
             yield from table.select(self.schema.names).cast(self.schema).combine_chunks().to_batches()
 
-    def _answers(self, partials: pa.Table) -> Iterator[tuple[Window, pa.Table]]:
+    def _answers(self, partials: list[pa.Table]) -> Iterator[tuple[Window, pa.Table]]:
         """Window by window; those that end together come from one structure."""
         plan = self.plans[0]
         together: dict[tuple[int, int], list[Window]] = {}
@@ -256,7 +314,9 @@ class _FinalStep:
             together.setdefault((window.slide, window.offset), []).append(window)
         for windows in together.values():
             state = WindowAggregate(plan_window_aggregation(plan, windows))
-            state.push(partials)
+            for table in partials:
+                if len(table):
+                    state.push(table)
             for window, answers in state.advance_each(END_OF_TIME):
                 columns = {name: answers[name] for name in TIMES}
                 if len(self.plans) > 1 and not self.spec.wide:
@@ -334,6 +394,8 @@ class SlidingStream:
     def _prepare(self, home: str | os.PathLike[str], sink: Callable[[int, pa.Table], None] | None) -> Engine:
         engine = Engine(home, spark=self._df.sparkSession)
         engine.stream(INPUT, self._df, timestamp=self._spec.timestamp, delay=self._delay)
+        for name, own in self._spec.own.items():
+            engine.aggregate(name, own)
         for window in self._spec.windows:
             engine.query(_name(window), self._spec.query(window).select_sql, sink)
         self._engine = engine

@@ -38,7 +38,10 @@ class OrderedWindows:
         self.aggregation = aggregation
         self._windows = WindowAggregate(aggregation)
         self._names = [
-            name for partial in aggregation.partials if partial.lifted_in_python for name in partial.expressions
+            name
+            for partial in aggregation.partials
+            if partial.lifted_in_python
+            for name in partial.expressions
         ]
         self._reset()
 

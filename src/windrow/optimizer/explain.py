@@ -83,9 +83,9 @@ def _steps(shared: Pass | RowPass | LiftedPass) -> list[str]:
         return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
     by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
     if isinstance(shared, LiftedPass):
-        given = dict.fromkeys(readable(sql) for sql in (*shared.query.keys, *shared.values.values()))
-        steps = [f"collect {', '.join(given)} of each row"]
-        steps.append(f"lift {', '.join(map(readable, shared.values))}{by}, in Python")
+        lifted = dict.fromkeys(readable(partial.written) for partial in shared.partials)
+        steps = ["collect keys and arguments of each row"]
+        steps.append(f"lift {', '.join(lifted)}{by}, in Python")
         if shared.ordered:
             ties = f", then by {', '.join(shared.order)}" if shared.order else ""
             steps.insert(0, f"sort rows by event time{ties}")

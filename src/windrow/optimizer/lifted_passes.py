@@ -104,7 +104,9 @@ def lifted_passes(queries: Mapping[str, AggregateQuery]) -> list[LiftedPass]:
             groups.setdefault(alike, {})[name] = query
     return [
         LiftedPass(
-            members, tuple(dict.fromkeys(p for q in members.values() for p in lifted_in_python(q))), bool(alike)
+            members,
+            tuple(dict.fromkeys(p for q in members.values() for p in lifted_in_python(q))),
+            bool(alike),
         )
         for alike, members in groups.items()
     ]

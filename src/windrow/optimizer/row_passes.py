@@ -77,7 +77,10 @@ class RowPass:
         items = [
             FATE,
             WHERE,
-            *(f"CASE WHEN {has_key} THEN {key} END AS {key_name(i)}" for i, key in enumerate(keys_as_grouped(query))),
+            *(
+                f"CASE WHEN {has_key} THEN {key} END AS {key_name(i)}"
+                for i, key in enumerate(keys_as_grouped(query))
+            ),
             *(f"CASE WHEN {WHERE} THEN {sql} END AS _v{i}" for i, sql in enumerate(self.values.values())),
         ]
         order = [FATE, *(f"{stream}.{quoted(name)}" for name in self.order)]
