@@ -299,4 +299,6 @@ def merged_state(function: OwnFunction, method: str, call: Any, a: Any, b: Any) 
             raise function.failed(
                 method, f"returned {shown(returned)}, given {given}, not {_wanted(function)}"
             )
+        if function.kind is int and not -(2**63) <= number < 2**63:
+            raise function.failed(method, f"returned {number}, given {given}, which does not fit in 64 bits")
     return numbers

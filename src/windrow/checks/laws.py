@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.aggregates.own import raised, shown
 from windrow.api.by_value import pickled_by_value
-from windrow.checks.subjects import OwnSubject, fold, folded_records, same_answers, same_numbers
+from windrow.checks.subjects import OwnSubject, fold, folded_records, has_equality, same_answers, same_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -70,7 +70,7 @@ def arguments_untouched(subject: OwnSubject, example: Example, tolerance: float)
 
 
 def _unchanged(subject: OwnSubject, was: Any, now: Any) -> bool:
-    if "__eq__" in {name for cls in type(was).__mro__[:-1] for name in vars(cls)}:
+    if has_equality(was):
         return bool(was == now)
     return bool(subject.packed(was) == subject.packed(now))
 

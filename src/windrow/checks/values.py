@@ -49,7 +49,7 @@ class Values:
                 for place, part in enumerate(value)
                 for better in self.simpler(part)
             ]
-        better = [self._kind(number) for number in SIMPLE]
+        better = [self._kind(number) for number in SIMPLE] + list(ODD[:3] if self._kind is float else ())
         return better[: better.index(value)] if value in better else better
 
     def _number(self, random: Random, effort: float) -> Any:

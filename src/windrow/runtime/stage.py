@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from windrow.errors import HomeError, QueryFailed, SourceError
+from windrow.errors import QueryFailed, SourceError, WindrowError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import Bounds, share_passes, window_operator
 from windrow.optimizer.bounds import FILE, YEAR_10000
@@ -166,7 +166,7 @@ class StreamRunner:
         waiting = [query for query in queries if query.stored.runs and query.stored.started]
 
         def load() -> None:
-            with suppress(HomeError, OSError):  # the epoch that needs it will say so
+            with suppress(WindrowError, OSError):  # the epoch that needs it will say so
                 for query in waiting:
                     query.load(self.log, self.evaluated)
 
