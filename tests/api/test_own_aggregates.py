@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import windrow
@@ -17,7 +18,15 @@ from windrow.runtime.home import Home
 from windrow.runtime.stage import StreamRunner
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-SCHEMA = "ts TIMESTAMP, k STRING, x DOUBLE, y DOUBLE, w STRING"
+SCHEMA = pa.schema(
+    {
+        "ts": pa.timestamp("us", "UTC"),
+        "k": pa.string(),
+        "x": pa.float64(),
+        "y": pa.float64(),
+        "w": pa.string(),
+    }
+)
 
 
 class HarmonicMean(windrow.OwnAggregate):
@@ -230,7 +239,7 @@ def assert_same(got, expected, calls=CALLS):
 
 
 def frame(spark, rows):
-    return spark.createDataFrame([tuple(row.values()) for row in rows], SCHEMA)
+    return spark.createDataFrame(pa.Table.from_pylist(rows, SCHEMA))
 
 
 def statement(window, calls=CALLS, more=""):
@@ -404,7 +413,7 @@ FAILURES = {
         broken(lower=lambda self, s: 1.0),
         r"SHAPE: lower returned 1.0 for \d+ windows?; it is given arrays",
     ),
-    "type": (broken(result="INT"), r"TYPE: lower returned \d\.\d+, which does not fit in its result, INT"),
+    "type": (broken(result="INT"), r"TYPE: lower returned \d+\.\d+, which does not fit in its result, INT"),
 }
 
 

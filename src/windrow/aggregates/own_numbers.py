@@ -19,6 +19,7 @@ import inspect
 import warnings
 from collections import namedtuple
 from dataclasses import dataclass, field
+from functools import cache
 from hashlib import sha256
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,10 @@ if TYPE_CHECKING:
 types: Any = numba.types
 typeof: Any = numba.typeof
 njit: Any = numba.njit
+
+WITHOUT_REFERENCES: dict[str, Any] = {"_nrt": False}
+"""As the kernels that call it are compiled: so nothing can be allocated, and strings and arrays are not for
+compiled methods."""
 
 KERNEL = '''\
 def {name}(left, i, right, j, out, k):
@@ -137,9 +142,28 @@ def _compiled(function: OwnFunction, name: str, method: Any) -> tuple[Callable[.
     if not inspect.isfunction(plain):
         return None, "it is no function of Python"
     taken = _numbers_of_self(function, plain) if inspect.ismethod(method) else None
-    number = types.float64 if function.kind is float else types.int64
-    state = number if function.is_scalar else types.UniTuple(number, len(function.names))
-    dispatcher = njit(error_model="numpy")(plain)
+    return _compiled_once(plain, taken, name, _shape(function))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What states are, for the compiler."""
+
+    kind: type
+    width: int
+    scalar: bool
+
+    def __str__(self) -> str:
+        kind = "integer" if self.kind is int else "number"
+        return f"one {kind}" if self.scalar else f"a tuple of {self.width} {kind}s"
+
+
+@cache
+def _compiled_once(plain: Any, taken: Any, name: str, shape: Shape) -> tuple[Callable[..., None] | None, str]:
+    """The same for a method by itself: engines that are given the same class do not compile it again."""
+    number = types.float64 if shape.kind is float else types.int64
+    state = number if shape.scalar else types.UniTuple(number, shape.width)
+    dispatcher = njit(error_model="numpy", **WITHOUT_REFERENCES)(plain)
     signature = (state, state) if taken is None else (typeof(taken), state, state)
     try:
         with warnings.catch_warnings():
@@ -148,11 +172,11 @@ def _compiled(function: OwnFunction, name: str, method: Any) -> tuple[Callable[.
         returned = dispatcher.overloads[signature].signature.return_type
     except Exception as error:  # of any kind: what Numba raises is up to Numba
         return None, f"Numba cannot compile it ({_first_line(error)})"
-    if not _is_state(returned, function):
-        return None, f"it does not always return {_wanted(function)}"
-    source = _kernel(function, name, _fingerprint(plain, taken), with_self=taken is not None)
+    if not _is_state(returned, shape):
+        return None, f"it does not always return {shape}"
+    source = _kernel(shape, name, _fingerprint(plain, taken), with_self=taken is not None)
     scope: dict[str, Any] = {"method": dispatcher, "SELF": taken}
-    exec(compile(source, f"<{function.name}>", "exec"), scope)
+    exec(compile(source, f"<{name}>", "exec"), scope)
     return scope[name], ""
 
 
@@ -170,26 +194,21 @@ def _numbers_of_self(function: OwnFunction, method: Any) -> Any:
     return namedtuple("Self", numbers)(**numbers) if numbers else 0
 
 
-def _is_state(returned: Any, function: OwnFunction) -> bool:
-    kinds = (types.Integer, types.Boolean) + ((types.Float,) if function.kind is float else ())
-    if function.is_scalar:
+def _is_state(returned: Any, shape: Shape) -> bool:
+    kinds = (types.Integer, types.Boolean) + ((types.Float,) if shape.kind is float else ())
+    if shape.scalar:
         return isinstance(returned, kinds)
-    if not isinstance(returned, types.BaseTuple) or len(returned) != len(function.names):
+    if not isinstance(returned, types.BaseTuple) or len(returned) != shape.width:
         return False
     return all(isinstance(part, kinds) for part in returned)
 
 
-def _wanted(function: OwnFunction) -> str:
-    kind = "integer" if function.kind is int else "number"
-    return f"one {kind}" if function.is_scalar else f"a tuple of {len(function.names)} {kind}s"
-
-
-def _kernel(function: OwnFunction, name: str, fingerprint: str, *, with_self: bool) -> str:
-    places = range(1, len(function.names) + 1)
+def _kernel(shape: Shape, name: str, fingerprint: str, *, with_self: bool) -> str:
+    places = range(1, shape.width + 1)
 
     def state(side: str, at: str) -> str:
         numbers = [f"{side}[{at}, column + {place}]" for place in places]
-        return numbers[0] if function.is_scalar else f"({', '.join(numbers)},)"
+        return numbers[0] if shape.scalar else f"({', '.join(numbers)},)"
 
     def assign(values: Sequence[str]) -> str:
         return "\n            ".join(
@@ -212,7 +231,7 @@ def _kernel(function: OwnFunction, name: str, fingerprint: str, *, with_self: bo
         left=state("left", "i"),
         right=state("right", "j"),
         sign="+" if adds else "-",
-        store=assign(["s"] if function.is_scalar else [f"s[{place}]" for place in range(len(places))]),
+        store=assign(["s"] if shape.scalar else [f"s[{place}]" for place in range(len(places))]),
     )
 
 
@@ -287,6 +306,10 @@ def _interpreted(function: OwnFunction, method: str) -> Callable[..., None]:
     return merge
 
 
+def _shape(function: OwnFunction) -> Shape:
+    return Shape(function.kind, len(function.names), function.is_scalar)
+
+
 def merged_state(function: OwnFunction, method: str, call: Any, a: Any, b: Any) -> tuple[Any, ...]:
     """The numbers that `combine` or `inverse` gives for two states."""
     given = f"{shown(a)} and {shown(b)}"
@@ -297,7 +320,7 @@ def merged_state(function: OwnFunction, method: str, call: Any, a: Any, b: Any) 
         fits = isinstance(number, int | np.integer | np.bool_)
         if not fits and not (function.kind is float and isinstance(number, float | np.floating)):
             raise function.failed(
-                method, f"returned {shown(returned)}, given {given}, not {_wanted(function)}"
+                method, f"returned {shown(returned)}, given {given}, not {_shape(function)}"
             )
         if function.kind is int and not -(2**63) <= number < 2**63:
             raise function.failed(method, f"returned {number}, given {given}, which does not fit in 64 bits")
