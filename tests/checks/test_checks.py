@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import collections
+import doctest
+import re
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -235,3 +238,13 @@ def test_integers_that_do_not_fit():
             return 31, int(str(a[1]) + str(abs(b[1])) + "0" * 20)
 
     assert "which does not fit in 64 bits" in str(check(Wide))
+
+
+def test_the_page_says_what_happens():
+    page = (Path(__file__).parents[2] / "docs" / "aggregates.md").read_text()
+    (section,) = re.findall(r"### Is it right\?(.*?)(?:\n##|$)", page, re.DOTALL)
+    examples = "\n".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    test = doctest.DocTestParser().get_doctest(examples, {}, "aggregates.md", "aggregates.md", 0)
+    assert len(test.examples) > 3
+    assert doctest.DocTestRunner(optionflags=flags).run(test).failed == 0

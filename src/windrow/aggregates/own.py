@@ -143,7 +143,7 @@ class OwnFunction:
         try:
             with np.errstate(all="ignore"):
                 yield
-        except QueryFailed:
+        except (QueryFailed, MemoryError):
             raise
         except Exception as error:
             raise self.failed(method, f"raised {raised(error)}{given and f', given {given}'}") from error

@@ -68,7 +68,7 @@ class OwnPartial(Partial):
             return [objects]
         dtype = self.function.dtype
         columns = [present.astype(dtype)]
-        arrays = [argument.to_numpy(zero_copy_only=False) for argument in arguments]
+        arrays = [_as_numpy(argument) for argument in arguments]
         for numbers in lift_numbers(self.function, arrays):
             column = np.zeros(len(values), dtype)
             column[present] = numbers
@@ -103,6 +103,13 @@ class OwnCall(Aggregate):
         fitting = as_arrow(function, answers, self.result_type)
         places = np.cumsum(present) - 1
         return fitting.take(pa.array(places, mask=~present))
+
+
+def _as_numpy(values: pa.Array) -> Array:
+    """Values as NumPy has them; decimals as floats, since it has none."""
+    if pa.types.is_decimal(values.type):
+        values = values.cast(pa.float64())
+    return values.to_numpy(zero_copy_only=False)
 
 
 def lift_numbers(function: OwnFunction, arrays: list[Array]) -> list[Array]:

@@ -77,7 +77,12 @@ class RecordLayout:
 
     def records(self, columns: Mapping[Partial, Sequence[Any]], rows: int) -> Records:
         """Records from the columns that `Partial.encode` gives; a partial without any stands for no rows."""
-        records = {operation: operation.empty(rows, width) for operation, width in self.operations}
+        if len(columns) == len(self.slots):  # all is overwritten
+            records = {
+                operation: np.empty((rows, width), operation.dtype) for operation, width in self.operations
+            }
+        else:
+            records = {operation: operation.empty(rows, width) for operation, width in self.operations}
         for partial, encoded in columns.items():
             for slot, values in zip(self.slots[partial], encoded, strict=True):
                 if slot.column.ranked is not None:
