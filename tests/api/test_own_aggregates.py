@@ -299,8 +299,15 @@ def test_a_bounded_run_of_every_kind_of_window_and_sliding(spark):
         engine.query("time", statement("[RANGE 20 S SLIDE 10 S]", UNORDERED, "WHERE w IS NULL OR w <> 'v'"))
         engine.query("keys", statement("[PARTITION BY k ROWS 12 SLIDE 5]", OF_KEYS))
         engine.query("rows", statement("[ROWS 30 SLIDE 40]", OF_KEYS))
+        inverted = {name: CALLS[name] for name in "cgn"}
+        hinted = statement("[RANGE 30 S SLIDE 3 S]", inverted)
+        engine.query("inverted", hinted.replace("SELECT", "SELECT /*+ FINAL(subtract_on_evict) */"))
         plan = engine.explain()
-        assert "pass 2 of 4 over events (for Python)\n" in plan
+        assert (
+            "final: subtract_on_evict for clipped (its combine and inverse are compiled; as the hint" in plan
+        )
+        assert "final: subtract_on_evict for histogram (its states are Python objects; as the hint" in plan
+        assert "pass 2 of 6 over events (for Python)\n" in plan
         assert "lift HARMONIC_MEAN(x), INTERPRETED(x), HARMONIC_MEAN(x) FILTER (WHERE y > 0)" in plan
         assert "for harmonic_mean (its combine is compiled; " in plan
         assert "for clipped (its combine and inverse are compiled; " in plan
@@ -309,6 +316,7 @@ def test_a_bounded_run_of_every_kind_of_window_and_sliding(spark):
         engine.run()
         time = by_end(engine.results("time").collect())
         assert_same(time, dict(windows_of(ordered[ordered["w"] != "v"], 20, 10)), UNORDERED)
+        assert_same(by_end(engine.results("inverted").collect()), dict(windows_of(ordered, 30, 3)), inverted)
         keys = {(r.window_row, r.k): r.asDict() for r in engine.results("keys").collect()}
         expected = {}
         for key, group in ordered.groupby("k"):

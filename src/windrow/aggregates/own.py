@@ -29,7 +29,7 @@ import numpy as np
 from windrow.errors import QueryFailed, WindrowError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 NUMBERS: dict[type, type[np.generic]] = {float: np.float64, int: np.int64}
 LONGEST = 80
@@ -135,7 +135,7 @@ class OwnFunction:
         return QueryFailed(f"{self.name.upper()}: {method} {what}")
 
     @contextmanager
-    def calling(self, method: str, given: str = "") -> Iterator[None]:
+    def calling(self, method: str, *given: Any) -> Iterator[None]:
         """Around a call of a method: what it raises becomes a failure that names it, and what it was given.
 
         Numbers follow IEEE 754, compiled or not: 1 / 0 is an infinity.
@@ -146,7 +146,8 @@ class OwnFunction:
         except (QueryFailed, MemoryError):
             raise
         except Exception as error:
-            raise self.failed(method, f"raised {raised(error)}{given and f', given {given}'}") from error
+            told = f", given {shown_all(given)}" if given else ""
+            raise self.failed(method, f"raised {raised(error)}{told}") from error
 
 
 def raised(error: BaseException) -> str:
@@ -169,6 +170,11 @@ def shown(value: Any) -> str:
         return f"an array of shape {value.shape}"
     text = repr(value)
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+
+
+def shown_all(values: Iterable[Any]) -> str:
+    """What a method was given, for people."""
+    return " and ".join(map(shown, values))
 
 
 def own_function(name: str, own: Any) -> OwnFunction:

@@ -154,7 +154,7 @@ def _culprit(function: OwnFunction, arrays: list[Array]) -> QueryFailed | None:
                 return _culprit(function, part)
         return None
     try:
-        with function.calling("lift", _arguments(array[0] for array in arrays)):
+        with function.calling("lift", *(array[0] for array in arrays)):
             function.own.lift(*arrays)
     except QueryFailed as error:
         return error
@@ -165,13 +165,9 @@ def lift_objects(function: OwnFunction, arguments: list[list[Any]]) -> list[Any]
     """The states of rows."""
     states = []
     for values in zip(*arguments, strict=True):
-        with function.calling("lift", _arguments(values)):
+        with function.calling("lift", *values):
             states.append(function.own.lift(*values))
     return states
-
-
-def _arguments(values: Any) -> str:
-    return " and ".join(map(shown, values))
 
 
 def lower_numbers(function: OwnFunction, columns: list[Array]) -> Any:
@@ -194,7 +190,7 @@ def lower_objects(function: OwnFunction, states: list[Any]) -> list[Any]:
     """The answers of windows that have rows."""
     answers = []
     for state in states:
-        with function.calling("lower", shown(state)):
+        with function.calling("lower", state):
             answers.append(function.own.lower(state))
     return answers
 

@@ -55,7 +55,7 @@ def _together(function: OwnFunction) -> Callable[..., None]:
             if a is None or b is None:
                 out[k, column] = b if a is None else a
             else:
-                with function.calling("combine", f"{shown(a[1])} and {shown(b[1])}"):
+                with function.calling("combine", a[1], b[1]):
                     out[k, column] = (a[0] + b[0], function.own.combine(a[1], b[1]))
 
     return merge
@@ -73,7 +73,7 @@ def _without(function: OwnFunction) -> Callable[..., None]:
             elif a[0] <= b[0]:
                 out[k, column] = None
             else:
-                with function.calling("inverse", f"{shown(a[1])} and {shown(b[1])}"):
+                with function.calling("inverse", a[1], b[1]):
                     out[k, column] = (a[0] - b[0], inverse(a[1], b[1]))
 
     return undo
@@ -100,7 +100,7 @@ class ObjectPacking:
 
     def _packed(self, count: int, held: Any) -> bytes:
         pack = self.function.own.pack
-        with self.function.calling("pack" if pack is not None else "pickling", shown(held)):
+        with self.function.calling("pack" if pack is not None else "pickling", held):
             data = pickle.dumps(held) if pack is None else pack(held)
         if not isinstance(data, bytes | bytearray):
             raise self.function.failed("pack", f"returned {shown(data)}, not bytes")
@@ -109,5 +109,5 @@ class ObjectPacking:
     def _unpacked(self, data: bytes) -> tuple[int, Any]:
         unpack = self.function.own.unpack
         count, rest = int.from_bytes(data[:COUNT_BYTES], "little"), data[COUNT_BYTES:]
-        with self.function.calling("unpack" if unpack is not None else "unpickling", shown(rest)):
+        with self.function.calling("unpack" if unpack is not None else "unpickling", rest):
             return count, pickle.loads(rest) if unpack is None else unpack(rest)

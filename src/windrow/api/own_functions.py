@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from windrow.aggregates import AGGREGATES, FUNCTIONS, own_function
+from windrow.aggregates import AGGREGATES, FUNCTIONS, OwnAggregate, own_function
 from windrow.aggregates.own_call import function_for_queries
 from windrow.errors import StatementError, WindrowError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windrow.aggregates import Function, OwnFunction
     from windrow.logical.questions import Analyst
 
@@ -60,3 +63,38 @@ def _is_free(name: str) -> bool:
     except SqlglotError:
         return False
     return isinstance(call, exp.Anonymous)
+
+
+def is_function(function: Any) -> bool:
+    """Whether `sliding()` may be given this as a function: a name, or one of the user's own."""
+    own = isinstance(function, type) and issubclass(function, OwnAggregate)
+    return is_text(function) or own or isinstance(function, OwnAggregate)
+
+
+def is_text(part: Any) -> bool:
+    """Whether it is the name of a function or a column, or an expression."""
+    return isinstance(part, str)
+
+
+def listed(arguments: Any) -> tuple[Any, ...]:
+    """One argument, or several."""
+    return tuple(arguments) if isinstance(arguments, tuple | list) else (arguments,)
+
+
+def named_calls(
+    aggs: Mapping[str, Any],
+) -> tuple[dict[str, tuple[str, tuple[str, ...]]], dict[str, OwnAggregate]]:
+    """The functions by name with their arguments, and the user's own under names of ours."""
+    calls: dict[str, tuple[str, tuple[str, ...]]] = {}
+    own: dict[str, OwnAggregate] = {}
+    for column, (function, arguments) in aggs.items():
+        name = function
+        if not isinstance(function, str):
+            cls = function if isinstance(function, type) else type(function)
+            name = f"own_{re.sub('(?<=[a-z0-9])(?=[A-Z])', '_', cls.__name__).lower()}"
+            while name in own and own[name] is not function and type(own[name]) is not function:
+                name = f"{name}_{len(own)}"
+            if name not in own:
+                own[name] = own_function(cls.__name__, function).own
+        calls[column] = (name, listed(arguments))
+    return calls, own

@@ -8,7 +8,6 @@ the rows are exactly those of Spark's `window()`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -20,10 +19,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.aggregates import AGGREGATES, OwnAggregate, own_function
+from windrow.aggregates import AGGREGATES, OwnAggregate
 from windrow.api.by_value import pickled_by_value, unpickled
 from windrow.api.engine import Engine
-from windrow.api.own_functions import OwnFunctions
+from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
 from windrow.api.several_passes import Collected, apart, one_pass_sql, together
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
@@ -74,7 +73,7 @@ def sliding(
     """
     _check_types(df, timestamp, windows, aggs, keys)
     spark = checked(df.sparkSession)
-    calls, own = _calls(aggs)
+    calls, own = named_calls(aggs)
     spec = _Spec(
         timestamp,
         _windows(windows, start_time),
@@ -137,40 +136,10 @@ def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) ->
         raise WindrowError("aggs maps result columns to pairs, such as {'delay': ('avg', 'dep_delay')}")
     for name, call in aggs.items():
         pair = call if isinstance(call, tuple | list) else ()
-        if len(pair) != 2 or not _is_function(pair[0]) or not all(map(_is_text, _listed(pair[1]))):
+        if len(pair) != 2 or not is_function(pair[0]) or not all(map(is_text, listed(pair[1]))):
             raise WindrowError(
                 f"aggs[{name!r}] must be a (function, column) pair such as ('avg', 'dep_delay'), not {call!r}"
             )
-
-
-def _is_function(function: Any) -> bool:
-    own = isinstance(function, type) and issubclass(function, OwnAggregate)
-    return _is_text(function) or own or isinstance(function, OwnAggregate)
-
-
-def _is_text(part: Any) -> bool:
-    return isinstance(part, str)
-
-
-def _listed(arguments: Any) -> tuple[Any, ...]:
-    return tuple(arguments) if isinstance(arguments, tuple | list) else (arguments,)
-
-
-def _calls(aggs: Mapping[str, Any]) -> tuple[dict[str, tuple[str, tuple[str, ...]]], dict[str, OwnAggregate]]:
-    """The functions by name with their arguments, and the user's own under names of ours."""
-    calls: dict[str, tuple[str, tuple[str, ...]]] = {}
-    own: dict[str, OwnAggregate] = {}
-    for column, (function, arguments) in aggs.items():
-        name = function
-        if not isinstance(function, str):
-            cls = function if isinstance(function, type) else type(function)
-            name = f"own_{re.sub('(?<=[a-z0-9])(?=[A-Z])', '_', cls.__name__).lower()}"
-            while name in own and own[name] is not function and type(own[name]) is not function:
-                name = f"{name}_{len(own)}"
-            if name not in own:
-                own[name] = own_function(cls.__name__, function).own
-        calls[column] = (name, _listed(arguments))
-    return calls, own
 
 
 def _check_names(schema: pa.Schema) -> None:

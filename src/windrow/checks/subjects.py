@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from windrow.aggregates.own import OwnFunction, shown
+from windrow.aggregates.own import OwnFunction
 from windrow.aggregates.own_call import as_arrow, lift_numbers, lift_objects, lower_numbers, lower_objects
 from windrow.aggregates.own_numbers import merged_state, operation_of
 from windrow.aggregates.own_objects import ObjectPacking
@@ -118,7 +118,7 @@ class OwnSubject:
     def _merge(self, method: str, a: Any, b: Any) -> Any:
         call = getattr(self.function.own, method)
         if self.function.is_object:
-            with self.function.calling(method, f"{shown(a)} and {shown(b)}"):
+            with self.function.calling(method, a, b):
                 return call(a, b)
         merged = merged_state(self.function, method, call, a, b)
         return self.function.state([self.function.dtype(number) for number in merged])
