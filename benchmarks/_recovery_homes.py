@@ -180,7 +180,7 @@ def _age(engine: Any, history: History, first: Any) -> None:
                 )
                 part = Part(
                     runner, queries, progress, progress.clock, runner.evaluated, epoch,
-                    Tally(latest, rows, 0, 0), {QUERY: partials},
+                    Tally(latest, rows, 0, 0), {QUERY: [partials]},
                 )  # fmt: skip
                 running._commit([part])
         # Between the epochs of a stream there is time; here compaction may have fallen behind.

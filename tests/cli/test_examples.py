@@ -19,3 +19,11 @@ def test_delays(spark, capsys):
     printed = capsys.readouterr().out
     assert "over [RANGE 6 hours SLIDE 1 hour]" in printed
     assert "|2013-01-0" in printed
+
+
+def test_mean_speed(spark, capsys):
+    runpy.run_path(str(EXAMPLES / "mean_speed.py"), run_name="__main__")
+    printed = capsys.readouterr().out
+    assert "MeanSpeed keeps its laws" in printed
+    assert "lift MEAN_SPEED(distance, air_time) by carrier, in Python" in printed
+    assert "|2013-01-0" in printed

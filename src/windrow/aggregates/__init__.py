@@ -5,6 +5,7 @@ from windrow.aggregates.call import Call, Constant, Function
 from windrow.aggregates.catalogue import AGGREGATES, FUNCTIONS, SYNONYMS, aggregate
 from windrow.aggregates.higher_moments import share_moments
 from windrow.aggregates.operations import Algebra, Operation
+from windrow.aggregates.own import OwnAggregate, OwnFunction, own_function
 
 __all__ = [
     "AGGREGATES",
@@ -16,8 +17,11 @@ __all__ = [
     "Constant",
     "Function",
     "Operation",
+    "OwnAggregate",
+    "OwnFunction",
     "Partial",
     "RecordColumn",
     "aggregate",
+    "own_function",
     "share_moments",
 ]

@@ -8,7 +8,8 @@ An aggregate's life, with the shape of the data after each step:
 4. *lower*: `Aggregate.lower` turns the records of the windows into the SQL answer.
 
 Windows of rows have to know the order of rows before anything is grouped: there Spark collects
-`Partial.value` of each row, and *lift* is `Partial.lift`, in Python; what follows is the same.
+`Partial.value` of each row, and *lift* is `Partial.lift`, in Python; what follows is the same. So it is
+for functions of the user's own, over any window, because Spark cannot lift them (see `own.py`).
 
 Two aggregates that name the same partial share it: AVG(x) costs nothing beside SUM(x) and COUNT(x).
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -70,6 +71,10 @@ ANY_ROW = "true"
 class Partial(ABC):
     """A mergeable piece of one or more aggregates. Partials are equal when they can be shared."""
 
+    lifted_in_python: ClassVar[bool] = False
+    """Whether Spark cannot lift it, and collects the `value` of every row instead; `expressions` are then
+    only names."""
+
     argument: str
     """The aggregated expression, as Spark SQL."""
 
@@ -104,7 +109,13 @@ class Partial(ABC):
     def encode(self, lifted: Sequence[pa.Array]) -> list[Column | pa.Array]:
         """Record columns from lifted ones. A ranked column stays an Arrow array of values."""
 
+    @property
+    def written(self) -> str:
+        """What it is, for people."""
+        return ", ".join(self.expressions)
+
     def __str__(self) -> str:
+        # The name of its columns at rest.
         return ", ".join(self.expressions)
 
 

@@ -15,7 +15,7 @@ Cost: one addition or comparison a column; the moments take two to four division
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -59,10 +59,16 @@ class Operation:
     and for records of Python objects."""
     like: str = ""
     """The operation whose measured costs stand for its own, where those are not measured."""
+    note: str = field(default="", compare=False)
+    """What people should know of how it runs."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         # By name: a worker process uses its own compiled functions, and equality survives the trip.
         return _operation, (self.name,)
+
+    def guarded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A compiled kernel as it is called: an operation whose functions may raise can say which it was."""
+        return kernel
 
     def empty(self, records: int, columns: int) -> np.ndarray[Any, Any]:
         """`records` identity records of `columns` columns."""

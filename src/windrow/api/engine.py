@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 from sqlglot import exp
 
+from windrow.api.own_functions import OwnFunctions
 from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
 from windrow.cql import Query, parse, parse_duration
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from windrow.aggregates import OwnAggregate
     from windrow.api.live import Live
     from windrow.logical import Stream
     from windrow.runtime.catalog import Progress
@@ -72,6 +74,7 @@ class Engine:
             self.close()
             raise
         self._analyst = SparkAnalyst(self.spark, self._home.catalog)
+        self._functions = OwnFunctions(self._analyst)
         self._relations = Relations(self.spark, self._home)
         self._queries: dict[str, RunningQuery] = {}
         self._unnamed: list[str] = []
@@ -156,6 +159,14 @@ class Engine:
     ) -> None:
         """Declare a table, to join streams with. It is taken to be unchanging."""
         self._relations.declare_table(name, open_source(name, source, format, schema, options))
+
+    def aggregate(self, name: str, own: type[OwnAggregate] | OwnAggregate) -> None:
+        """Register an aggregate function of your own, for queries to use under this name.
+
+        A class, or an instance of one that has parameters. The home remembers its name with the queries
+        that use it, not the code: an engine that opens the home again has to be given it again.
+        """
+        self._functions.add(name, own)
 
     def query(
         self,
@@ -382,7 +393,7 @@ class Engine:
             )
         for table in statement.select.find_all(exp.Table):
             self._relations.recall(table.name)
-        plan = bind(statement, self._relations.known, self._analyst)
+        plan = bind(statement, self._relations.known, self._analyst, self._functions.known)
         progress = self._home.catalog.progress(plan.stream.name)
         known = {query.name.lower() for query in self._home.catalog.queries()}
         if progress.sealed and name.lower() not in known and self._relations.is_unbounded(plan.stream.name):

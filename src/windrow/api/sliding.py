@@ -14,23 +14,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pat
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.aggregates import AGGREGATES
-from windrow.aggregates.call import literal
+from windrow.aggregates import AGGREGATES, OwnAggregate
+from windrow.api.by_value import pickled_by_value, unpickled
 from windrow.api.engine import Engine
+from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
+from windrow.api.several_passes import Collected, apart, one_pass_sql, together
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
 from windrow.logical import Stream, aggregate_name, bind, key_name, quoted
 from windrow.operators.contents_state import of_no_rows
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
-from windrow.optimizer import Bounds, plan_window_aggregation, share_passes
-from windrow.optimizer.bounds import LATEST, ROWS
+from windrow.optimizer import plan_window_aggregation, share_passes
 from windrow.runtime.analysis import SparkAnalyst, arrow_schema, select
 from windrow.runtime.collect import with_key_types
 from windrow.runtime.session import checked
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
 
 INPUT = "input"
 RANGE = "window_range"
-PASS = "_pass"
 TIMES = ("window_start", "window_end")
 
 
@@ -63,11 +62,12 @@ def sliding(
     """Aggregate a DataFrame over sliding windows.
 
     `windows` are (range, slide) pairs, `aggs` maps a result column to a function, a column (or any
-    Spark SQL expression; "*" counts rows) and what else the function takes, as in ("max_by", "x", "y"):
-    text is a column or an expression, anything else a constant. `keys` are columns or expressions to
-    group by. The result has window_start, window_end, the keys and the aggregates; with several windows
-    also `window_range`, which says which one a row is of, or, with `wide=True`, one row per evaluation
-    and key and a column `name_range` per aggregate and window. `delay` is for streaming DataFrames: how far
+    Spark SQL expression; "*" counts rows) and what else the function takes, as in ("max_by", "x", "y")
+    or ("percentile", "x", 0.9): text is a column or an expression, anything else a constant. A function
+    is a name, or an `OwnAggregate` of yours. `keys` are columns or expressions to group by. The result
+    has window_start, window_end, the keys and the aggregates; with several windows also `window_range`,
+    which says which one a row is of, or, with `wide=True`, one row per evaluation and key and a column
+    `name_range` per aggregate and window. `delay` is for streaming DataFrames: how far
     out of order rows may come.
 
         windrow.sliding(df, "ts", keys=["origin"], windows=[("1 hour", "1 minute"), ("24 hours", "1 minute")],
@@ -75,13 +75,15 @@ def sliding(
     """
     _check_types(df, timestamp, windows, aggs, keys)
     spark = checked(df.sparkSession)
+    calls, own = named_calls(aggs)
     spec = _Spec(
         timestamp,
         _windows(windows, start_time),
         tuple(keys),
-        dict(aggs),
+        calls,
         wide,
         frozenset(map(str.lower, df.columns)),
+        own,
     )
     spec.check(df)
     if df.isStreaming:
@@ -89,45 +91,35 @@ def sliding(
     columns = dict(zip(df.columns, arrow_schema(df.schema).types, strict=True))
     stream = Stream(INPUT, columns, spec.timestamp)
     try:
-        first = bind(spec.query(spec.windows[0]), {INPUT: stream}, SparkAnalyst(spark))
+        analyst = SparkAnalyst(spark)
+        functions = OwnFunctions(analyst)
+        for name, function in own.items():
+            functions.add(name, function)
+        first = bind(spec.query(spec.windows[0]), {INPUT: stream}, analyst, functions.known)
     except StatementError as error:  # its place is in a statement that the caller did not write
         raise WindrowError(f"{error.problem}; {error.hint}" if error.hint else error.problem) from error
     plans = {str(i): replace(first, window=window) for i, window in enumerate(spec.windows)}
     passes = share_passes(plans)
-    rows = df.select(*spec.columns(first))
+    frame = df.select(*spec.columns(first))
     collected = [
-        select(spark, shared.sql(Bounds()), {INPUT: rows}).where(F.col(SLICE).isNotNull())
+        select(spark, one_pass_sql(shared), {INPUT: frame}).where(F.col(SLICE).isNotNull())
         for shared in passes
     ]
+    partials = together(collected) if len(passes) > 1 else collected[0]
     schema = spec.result_schema(first)
     _check_names(schema)
-    final = _FinalStep(spec, tuple(plans.values()), tuple(tuple(shared.columns) for shared in passes), schema)
+    final = _FinalStep(spec, tuple(plans.values()), tuple(map(Collected.of, passes)), schema)
+    packed = pickled_by_value(final, own.values())
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return final.answer(pa.Table.from_batches(batches))
+        return unpickled(packed).answer(pa.Table.from_batches(batches))
 
     # A shard holds many keys: a task is then one call into Python, not one a key.
     spread = [F.col(key_name(i)) for i in range(len(spec.keys))] or [F.lit(0)]
     shards = 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-    return (
-        _together(collected)
-        .groupBy(F.pmod(F.hash(*spread), F.lit(shards)))
-        .applyInArrow(answer, from_arrow_schema(schema))
+    return partials.groupBy(F.pmod(F.hash(*spread), F.lit(shards))).applyInArrow(
+        answer, from_arrow_schema(schema)
     )
-
-
-def _together(collected: Sequence[DataFrame]) -> DataFrame:
-    """What all passes have collected: the slice and the keys are theirs alike, other columns each has of
-    its own, and PASS says whose a row is."""
-    labelled = []
-    for number, frame in enumerate(collected):
-        own = {name: f"_{number}{name}" for name in frame.columns if name.startswith(("_p", "_v"))}
-        dropped = frame.drop(LATEST, ROWS).withColumnsRenamed(own)
-        labelled.append(dropped.withColumn(PASS, F.lit(number)))
-    union = labelled[0]
-    for frame in labelled[1:]:
-        union = union.unionByName(frame, allowMissingColumns=True)
-    return union
 
 
 def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) -> None:
@@ -146,7 +138,7 @@ def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) ->
         raise WindrowError("aggs maps result columns to pairs, such as {'delay': ('avg', 'dep_delay')}")
     for name, call in aggs.items():
         pair = call if isinstance(call, tuple | list) else ()
-        if len(pair) < 2 or not all(isinstance(part, str) for part in pair[:2]):
+        if len(pair) < 2 or not is_function(pair[0]) or not all(map(is_text, listed(pair[1]))):
             raise WindrowError(
                 f"aggs[{name!r}] must be a (function, column) pair such as ('avg', 'dep_delay'), not {call!r}"
             )
@@ -187,10 +179,12 @@ class _Spec:
     timestamp: str
     windows: tuple[Window, ...]
     keys: tuple[str, ...]
-    aggs: dict[str, tuple[Any, ...]]
+    aggs: dict[str, tuple[str, tuple[str, ...]]]
     wide: bool
     names: frozenset[str]
     """The columns of the DataFrame, in lower case."""
+    own: dict[str, OwnAggregate]
+    """The user's functions."""
 
     def check(self, df: DataFrame) -> None:
         names = {name.lower(): name for name in df.columns}
@@ -208,7 +202,7 @@ class _Spec:
         if not self.aggs:
             raise WindrowError("name at least one aggregate, such as aggs={'n': ('count', '*')}")
         for name, call in self.aggs.items():
-            if call[0].lower() not in AGGREGATES:
+            if call[0].lower() not in AGGREGATES and call[0] not in self.own:
                 hint = suggestion(call[0], AGGREGATES) or f"there are {', '.join(sorted(AGGREGATES))}"
                 raise WindrowError(f"aggs[{name!r}]: unknown aggregate '{call[0]}'; {hint}")
         if self.wide and len({(w.slide, w.offset) for w in self.windows}) > 1:
@@ -220,7 +214,8 @@ class _Spec:
     def query(self, window: Window) -> Query:
         """As a statement, over one of the windows."""
         keys = [self._column(key) for key in self.keys]
-        items = [*keys, *(f"{self._call(*call)} AS {quoted(name)}" for name, call in self.aggs.items())]
+        calls = {name: f"{f}({', '.join(map(self._column, x))})" for name, (f, x) in self.aggs.items()}
+        items = [*keys, *(f"{call} AS {quoted(name)}" for name, call in calls.items())]
         group = f" GROUP BY {', '.join(keys)}" if keys else ""
         text = (
             f"SELECT {', '.join(items)} FROM {INPUT} [RANGE {window.range} US SLIDE {window.slide} US "
@@ -229,10 +224,6 @@ class _Spec:
         (statement,) = parse(text)
         assert isinstance(statement, Query)
         return statement
-
-    def _call(self, function: str, *arguments: Any) -> str:
-        given = (self._column(part) if isinstance(part, str) else literal(part) for part in arguments)
-        return f"{function}({', '.join(given)})"
 
     def _column(self, text: str) -> str:
         """A column's name is quoted, so that it may be any; other text is an expression."""
@@ -263,12 +254,21 @@ class _FinalStep:
 
     spec: _Spec
     plans: tuple[AggregateQuery, ...]
-    columns: tuple[tuple[str, ...], ...]
-    """The columns of each pass."""
+    passes: tuple[Collected, ...]
     schema: pa.Schema
 
     def answer(self, collected: pa.Table) -> Iterator[pa.RecordBatch]:
-        tables = self._answers([self._of_pass(collected, number) for number in range(len(self.columns))])
+        partials = [collected]
+        if len(self.passes) > 1:
+            partials = [
+                apart(collected, number, len(self.spec.keys), shared)
+                for number, shared in enumerate(self.passes)
+            ]
+        partials = [
+            with_key_types(shared.named(table), self.plans[0])
+            for shared, table in zip(self.passes, partials, strict=True)
+        ]
+        tables = self._answers(partials)
         if self.spec.wide and len(self.plans) > 1:
             pieces: dict[Window, list[pa.Table]] = {window: [] for window in self.spec.windows}
             for window, table in tables:
@@ -277,15 +277,7 @@ class _FinalStep:
         for _, table in tables:
             yield from table.select(self.schema.names).cast(self.schema).combine_chunks().to_batches()
 
-    def _of_pass(self, collected: pa.Table, number: int) -> pa.Table:
-        """What one pass has collected, by the names of the pass."""
-        rows = collected.filter(pc.equal(collected[PASS], number))
-        mine = [SLICE, *(key_name(i) for i in range(len(self.spec.keys)))]
-        mine += [name for name in collected.column_names if name.startswith((f"_{number}_p", f"_{number}_v"))]
-        names = [name for name in self.columns[number] if name not in (LATEST, ROWS)]
-        return with_key_types(rows.select(mine).rename_columns(names), self.plans[0])
-
-    def _answers(self, collected: Sequence[pa.Table]) -> Iterator[tuple[Window, pa.Table]]:
+    def _answers(self, partials: list[pa.Table]) -> Iterator[tuple[Window, pa.Table]]:
         """Window by window; those that end together come from one structure."""
         plan = self.plans[0]
         together: dict[tuple[int, int], list[Window]] = {}
@@ -293,8 +285,9 @@ class _FinalStep:
             together.setdefault((window.slide, window.offset), []).append(window)
         for windows in together.values():
             state = WindowAggregate(plan_window_aggregation(plan, windows))
-            for partials in collected:
-                state.push(partials)
+            for table in partials:
+                if len(table):
+                    state.push(table)
             for window, answers in state.advance_each(END_OF_TIME):
                 columns = {name: answers[name] for name in TIMES}
                 if len(self.plans) > 1 and not self.spec.wide:
@@ -377,6 +370,8 @@ class SlidingStream:
     def _prepare(self, home: str | os.PathLike[str], sink: Callable[[int, pa.Table], None] | None) -> Engine:
         engine = Engine(home, spark=self._df.sparkSession)
         engine.stream(INPUT, self._df, timestamp=self._spec.timestamp, delay=self._delay)
+        for name, own in self._spec.own.items():
+            engine.aggregate(name, own)
         for window in self._spec.windows:
             engine.query(_name(window), self._spec.query(window).select_sql, sink)
         self._engine = engine

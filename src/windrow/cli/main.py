@@ -12,6 +12,7 @@ import click
 
 import windrow
 from windrow.cli.calibrate import calibrate
+from windrow.cli.check import check
 from windrow.cli.demo.command import demo
 from windrow.cli.explain import explain
 from windrow.cli.query import query
@@ -67,6 +68,7 @@ def main() -> None:
     \b
       windrow warm                 once, and Spark starts faster from then on
       windrow calibrate HOME       measure this machine, for the planner
+      windrow check FILE.py        try aggregates of your own
     """
 
 
@@ -77,3 +79,4 @@ main.add_command(status)
 main.add_command(query)
 main.add_command(warm)
 main.add_command(calibrate)
+main.add_command(check)

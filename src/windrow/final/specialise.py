@@ -54,7 +54,7 @@ def specialise(
     if operation.interpreted:
         return copy
     copy.__qualname__ = f"{kernel.__name__}_{operation.name}_{width}_{fingerprint.hexdigest()[:8]}"
-    return cast("Callable[..., Any]", njit(cache=True, **WITHOUT_REFERENCES)(copy))
+    return operation.guarded(njit(cache=True, **WITHOUT_REFERENCES)(copy))
 
 
 def bound(function: Callable[..., Any], **names: Any) -> FunctionType:

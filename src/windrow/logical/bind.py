@@ -232,7 +232,9 @@ class _Binder:
             if node.find_ancestor(exp.Hint) is not None or self._is_aggregate(node):
                 continue
             if node.name.lower() not in self.spark.functions():
-                hint = suggestion(node.name, [*self.functions, *self.spark.functions()])
+                hint = suggestion(node.name, [*self.functions, *self.spark.functions()]) or (
+                    f"register an aggregate of your own with eng.aggregate('{node.name}', …)"
+                )
                 raise self._fail(f"unknown function '{node.name}'", node, hint, name=True)
 
     def _bind_where(self) -> str | None:

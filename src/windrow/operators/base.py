@@ -34,7 +34,7 @@ class WindowOperator(Protocol):
         """Whether advancing that far could answer anything."""
 
     def push(self, partials: pa.Table) -> None:
-        """Take in what Spark has collected from a batch."""
+        """Take in what a pass of Spark's has collected from a batch; a query may have several passes."""
 
     def advance(self, until: int) -> Iterator[pa.Table]:
         """No row before this instant will come any more: answer what is final."""

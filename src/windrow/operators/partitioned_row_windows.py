@@ -161,7 +161,7 @@ class PartitionedRowWindows:
         arrays = part(open_slices, ARRAYS)
         self._windows.restore(
             {
-                name: np.load(io.BytesIO(data))
+                name: np.load(io.BytesIO(data), allow_pickle=True)  # states may be Python objects
                 for name, data in zip(arrays["_name"].to_pylist(), arrays["_array"].to_pylist(), strict=True)
             }
         )

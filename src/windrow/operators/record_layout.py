@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from windrow.aggregates.operations import MIN_INT64
 from windrow.aggregates.ordered_dictionary import OrderedDictionary
+from windrow.errors import QueryFailed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -75,12 +76,15 @@ class RecordLayout:
         return sum(len(dictionary.values) for dictionary in self.dictionaries.values())
 
     def records(self, columns: Mapping[Partial, Sequence[Any]], rows: int) -> Records:
-        """Records from the columns that `Partial.encode` gives."""
-        records = {
-            operation: np.empty((rows, width), operation.dtype) for operation, width in self.operations
-        }
-        for partial, slots in self.slots.items():
-            for slot, values in zip(slots, columns[partial], strict=True):
+        """Records from the columns that `Partial.encode` gives; a partial without any stands for no rows."""
+        if len(columns) == len(self.slots):  # all is overwritten
+            records = {
+                operation: np.empty((rows, width), operation.dtype) for operation, width in self.operations
+            }
+        else:
+            records = {operation: operation.empty(rows, width) for operation, width in self.operations}
+        for partial, encoded in columns.items():
+            for slot, values in zip(self.slots[partial], encoded, strict=True):
                 if slot.column.ranked is not None:
                     values = self._rank(slot, values)
                 records[slot.column.operation][:, slot.place] = values
@@ -103,10 +107,7 @@ class RecordLayout:
         """The records that `at_rest` wrote down."""
         columns = {
             partial: [
-                self._unpacked(slot, values)
-                for slot, values in (
-                    (slot, one_chunk(table, f"{partial}#{place}")) for place, slot in enumerate(slots)
-                )
+                self._unpacked(slot, _kept(table, f"{partial}#{place}")) for place, slot in enumerate(slots)
             ]
             for partial, slots in self.slots.items()
         }
@@ -163,6 +164,16 @@ class RecordLayout:
             return np.where(absent, MIN_INT64, ~shifted if slot.column.descending else shifted)
 
         self._rewrite(slot.column.operation, slot.place, shift)
+
+
+def _kept(table: pa.Table, name: str) -> pa.Array:
+    if name not in table.column_names:
+        held = ", ".join(column for column in table.column_names if "#" in column) or "nothing"
+        raise QueryFailed(
+            f"its state was kept otherwise: there is no {name.partition('#')[0]} in it, but {held}. If the "
+            "state of an aggregate of your own has changed, drop the query and register it anew"
+        )
+    return one_chunk(table, name)
 
 
 def one_chunk(table: pa.Table, name: str) -> pa.Array:

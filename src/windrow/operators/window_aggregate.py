@@ -133,7 +133,7 @@ class WindowAggregate:
 
     def push(self, partials: pa.Table) -> None:
         """Take in a table of a pass: a `_slice` column, the keys, and what the pass has collected, which
-        are partials by their expressions or contents by their names."""
+        are partials by their expressions, some or all of them, or contents by their names."""
         partials = partials.combine_chunks()
         starts = self._cuts.slice_starts(one_chunk(partials, SLICE).to_numpy())
         keys = self._number_keys(partials)
@@ -141,12 +141,13 @@ class WindowAggregate:
         for contents, state in self._contents.items():
             if contents.value_name in collected:
                 state.push(starts, keys, partials)
-        if not collected.issuperset(name for p in self.aggregation.partials for name in p.expressions):
-            return  # the pass with the partials has the same slices and keys
         columns = {
             partial: partial.encode([one_chunk(partials, name) for name in partial.expressions])
             for partial in self.aggregation.partials
+            if collected.issuperset(partial.expressions)
         }
+        if self.aggregation.partials and not columns:
+            return  # the passes with the partials have the same slices and keys
         records = self._layout.records(columns, len(starts))
         self._open.merge(starts, keys, records, len(self._keys))
 

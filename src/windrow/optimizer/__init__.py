@@ -2,12 +2,14 @@
 
 from windrow.optimizer.bounds import Bounds, tally_sql
 from windrow.optimizer.explain import explain
+from windrow.optimizer.lifted_passes import LiftedPass
 from windrow.optimizer.passes import Pass, share_passes
 from windrow.optimizer.physical import plan_window_aggregation, window_operator
 from windrow.optimizer.row_passes import RowPass
 
 __all__ = [
     "Bounds",
+    "LiftedPass",
     "Pass",
     "RowPass",
     "explain",

@@ -8,6 +8,7 @@ from windrow.aggregates.contents import InOrder, contents_of
 from windrow.cql import format_duration
 from windrow.final import shipped_costs
 from windrow.optimizer.bounds import Bounds
+from windrow.optimizer.lifted_passes import LiftedPass
 from windrow.optimizer.passes import share_passes
 from windrow.optimizer.physical import choose_algorithms, slices_per_window
 from windrow.optimizer.row_passes import RowPass
@@ -48,7 +49,8 @@ def explain(
     for number, shared in enumerate(passes, start=1):
         stream = shared.query.stream
         together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
-        lines.append(f"pass {number} of {len(passes)} over {stream.name} (in the JVM){together}")
+        where = "for Python" if isinstance(shared, LiftedPass) else "in the JVM"
+        lines.append(f"pass {number} of {len(passes)} over {stream.name} ({where}){together}")
         lines += [f"  {step}" for step in _steps(shared)]
         if sql:
             lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
@@ -69,6 +71,8 @@ def explain(
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
                 if operation.like:
                     why = f"{why}; costs as measured for {operation.like}"
+                if operation.note:
+                    why = f"{operation.note}; {why}"
                 lines.append(f"    final: {choice} for {operation.name} ({why})")
     if passes:
         lines.append(f"costs of algorithms: {(costs or shipped_costs()).source}")
@@ -76,7 +80,7 @@ def explain(
     return "\n".join(lines)
 
 
-def _steps(shared: Pass | RowPass) -> list[str]:
+def _steps(shared: Pass | RowPass | LiftedPass) -> list[str]:
     """What Spark does with a batch."""
     readable = shared.query.readable
     if isinstance(shared, RowPass):
@@ -84,6 +88,13 @@ def _steps(shared: Pass | RowPass) -> list[str]:
         ties = f", then by {', '.join(shared.order)}" if shared.order else ""
         return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
     by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
+    if isinstance(shared, LiftedPass):
+        written = dict.fromkeys(readable(partial.written) for partial in shared.partials)
+        steps = ["collect keys and arguments of each row", f"lift {', '.join(written)}{by}, in Python"]
+        if shared.ordered:
+            ties = f", then by {', '.join(shared.order)}" if shared.order else ""
+            steps.insert(0, f"sort rows by event time{ties}")
+        return steps
     lifted = ", ".join(map(readable, shared.expressions)) or "the groups"
     if isinstance(shared.contents, InOrder):
         lifted = f"collect {readable(shared.contents.argument)} of each row"

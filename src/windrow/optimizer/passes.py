@@ -12,7 +12,7 @@ pass for them costs 15 % and `Dataset.observe` 18 %, in the pass it is 6 %.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.aggregates.base import INSTANT
@@ -20,6 +20,7 @@ from windrow.aggregates.contents import Counts, InOrder, contents_of
 from windrow.logical import key_name, quoted
 from windrow.operators.window_aggregate import SLICE
 from windrow.optimizer.bounds import LATEST, ROWS, instants_sql
+from windrow.optimizer.lifted_passes import LiftedPass, lifted_passes
 from windrow.optimizer.row_passes import RowPass
 from windrow.slicing import RowWindow, cuts_for_pass
 
@@ -72,11 +73,6 @@ class Pass:
             return {self.contents.count_name: f"count({self.contents.argument})"}
         return {e: e for partial in self.partials for e in partial.expressions}
 
-    def only(self, name: str) -> Pass:
-        """The part of it that one query needs."""
-        query = self.queries[name]
-        return replace(self, queries={name: query}, partials=_partials([query]) if self.partials else ())
-
     @property
     def columns(self) -> list[str]:
         """The names of the collected columns, in order; `WindowAggregate.push` finds them by these."""
@@ -115,7 +111,7 @@ class Pass:
         return "\n".join(lines)
 
 
-def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
+def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass | LiftedPass]:
     """The fewest passes in which queries share only what costs neither of them anything.
 
     A query is in as many of them as it needs.
@@ -130,7 +126,7 @@ def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
     return [shared for members in groups.values() for shared in _passes(members)]
 
 
-def _passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
+def _passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass | LiftedPass]:
     """The passes of queries with the same rows and groups."""
     if any(isinstance(query.window, RowWindow) for query in queries.values()):
         return [RowPass(queries, _partials(queries.values()))]
@@ -139,17 +135,21 @@ def _passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass]:
     kinds: dict[tuple[type[Contents], str], Contents] = {}
     for name, query in queries.items():
         needed = [contents for item in query.aggregates if (contents := contents_of(item)) is not None]
-        if not needed or _partials([query]):
+        if _in_the_jvm([query]) or not (needed or _partials([query])):
             grouped[name] = query
         for contents in needed:
             kind = type(contents), contents.argument
             by_contents.setdefault(kind, {})[name] = query
             kinds[kind] = contents
-    made: list[Pass | RowPass] = []
+    made: list[Pass | RowPass | LiftedPass] = []
     if grouped:
-        made.append(Pass(grouped, _cuts(grouped), _partials(grouped.values())))
+        made.append(Pass(grouped, _cuts(grouped), _in_the_jvm(grouped.values())))
     made += [Pass(some, _cuts(some), contents=kinds[kind]) for kind, some in by_contents.items()]
-    return made
+    return [*made, *lifted_passes(queries)]
+
+
+def _in_the_jvm(queries: Iterable[AggregateQuery]) -> tuple[Partial, ...]:
+    return tuple(partial for partial in _partials(queries) if not partial.lifted_in_python)
 
 
 def _partials(queries: Iterable[AggregateQuery]) -> tuple[Partial, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.final import choose
+from windrow.operators.ordered_windows import OrderedWindows, order_counts
 from windrow.operators.partitioned_row_windows import PartitionedRowWindows
 from windrow.operators.row_windows import RowWindows
 from windrow.operators.window_aggregate import WindowAggregate, WindowAggregation
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
 def window_operator(query: AggregateQuery, costs: Costs | None = None) -> WindowOperator:
     """The operator that keeps the state of a query, as it is before the first row."""
     if not isinstance(query.window, RowWindow):
-        return WindowAggregate(plan_window_aggregation(query, [query.window], costs))
+        aggregation = plan_window_aggregation(query, [query.window], costs)
+        ordered = any(map(order_counts, aggregation.partials))
+        return OrderedWindows(aggregation) if ordered else WindowAggregate(aggregation)
     operator = PartitionedRowWindows if query.window.partitioned else RowWindows
     # What the operator asks of its rows beside the query's aggregates needs algorithms too.
     choices = choose_algorithms(query, (*query.aggregates, *operator.OWN_AGGREGATES), costs)

@@ -50,12 +50,6 @@ class RowPass:
         """Any of the queries: all have the same rows, order and groups."""
         return next(iter(self.queries.values()))
 
-    def only(self, name: str) -> RowPass:
-        """The part of it that one query needs."""
-        query = self.queries[name]
-        partials = dict.fromkeys(partial for item in query.aggregates for partial in item.partials)
-        return RowPass({name: query}, tuple(partials))
-
     @property
     def values(self) -> dict[str, str]:
         """What rows have to give, as Spark SQL by column name, each once."""
@@ -75,17 +69,7 @@ class RowPass:
     @property
     def order(self) -> list[str]:
         """The columns that rows of the same instant are sorted by."""
-        stream, columns = self.query.stream, self.query.scan.columns
-        return [name for name in columns if name != stream.timestamp and _is_sortable(stream.columns[name])]
-
-    @property
-    def _keys(self) -> list[str]:
-        """The keys as GROUP BY would give them: adding zero turns -0.0 into 0.0, to which it is equal."""
-        typed = zip(self.query.keys, self.query.key_types, strict=True)
-        return [
-            f"({key}) + {'0F' if pat.is_float32(of_type) else '0D'}" if pat.is_floating(of_type) else key
-            for key, of_type in typed
-        ]
+        return order_of_ties(self.query)
 
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that collects the rows."""
@@ -99,7 +83,10 @@ class RowPass:
         items = [
             FATE,
             WHERE,
-            *(f"CASE WHEN {has_key} THEN {key} END AS {key_name(i)}" for i, key in enumerate(self._keys)),
+            *(
+                f"CASE WHEN {has_key} THEN {key} END AS {key_name(i)}"
+                for i, key in enumerate(keys_as_grouped(query))
+            ),
             *(f"CASE WHEN {WHERE} THEN {sql} END AS _v{i}" for i, sql in enumerate(self.values.values())),
         ]
         order = [FATE, *(f"{stream}.{quoted(name)}" for name in self.order)]
@@ -109,6 +96,20 @@ class RowPass:
         judged = f"SELECT *, {fated}, {holds} AS {WHERE} FROM ({instants_sql(query.stream)}) AS {stream}"
         lines = [f"SELECT {', '.join(items)}", f"FROM ({judged}) AS {stream}", f"ORDER BY {', '.join(order)}"]
         return "\n".join(lines)
+
+
+def order_of_ties(query: AggregateQuery) -> list[str]:
+    """The columns in use that rows of the same instant are sorted by."""
+    stream, columns = query.stream, query.scan.columns
+    return [name for name in columns if name != stream.timestamp and _is_sortable(stream.columns[name])]
+
+
+def keys_as_grouped(query: AggregateQuery) -> list[str]:
+    """The keys as GROUP BY would give them: adding zero turns -0.0 into 0.0, to which it is equal."""
+    return [
+        f"({key}) + {'0F' if pat.is_float32(of_type) else '0D'}" if pat.is_floating(of_type) else key
+        for key, of_type in zip(query.keys, query.key_types, strict=True)
+    ]
 
 
 def _is_sortable(of_type: pa.DataType) -> bool:

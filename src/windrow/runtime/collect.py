@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from windrow.errors import QueryFailed
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer import RowPass, tally_sql
+from windrow.optimizer import LiftedPass, RowPass, tally_sql
 from windrow.optimizer.bounds import DEAD, LATE, LATEST, ROWS
 from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
 
@@ -34,7 +34,7 @@ class Tally:
 
 
 def collect(
-    shared: Pass | RowPass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
+    shared: Pass | RowPass | LiftedPass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
 ) -> tuple[pa.Table, Tally | None]:
     """The partials (or rows) of a pass and, from a pass that sees every row, the tally of the batch."""
     frames = {shared.query.stream.name: batch} | {e.table: tables[e.table] for e in shared.query.enrichments}
@@ -46,7 +46,7 @@ def collect(
     collected = with_key_types(collected.rename_columns(shared.columns), shared.query)
     if not shared.sees_every_row:
         return collected, None
-    if isinstance(shared, RowPass):
+    if isinstance(shared, RowPass | LiftedPass):
         tally = _tally_rows(collected)
     else:
         tally = _tally(collected)

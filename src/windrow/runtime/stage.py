@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from windrow.errors import HomeError, QueryFailed, SourceError
+from windrow.errors import QueryFailed, SourceError, WindrowError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import Bounds, share_passes, window_operator
 from windrow.optimizer.bounds import FILE, YEAR_10000
@@ -85,7 +85,7 @@ class Part:
     batch: int | None = None
     tally: Tally = NOTHING
     partials: Mapping[str, list[pa.Table]] = field(default_factory=dict)
-    """What the passes have collected for each query."""
+    """What was collected for each query, by name: a table from each of its passes."""
     failed: dict[str, Exception] = field(default_factory=dict)
     """Queries to be quarantined, by name."""
     refused: Callable[[int], list[DataFile]] = lambda epoch: []
@@ -166,7 +166,7 @@ class StreamRunner:
         waiting = [query for query in queries if query.stored.runs and query.stored.started]
 
         def load() -> None:
-            with suppress(HomeError, OSError):  # the epoch that needs it will say so
+            with suppress(WindrowError, OSError):  # the epoch that needs it will say so
                 for query in waiting:
                     query.load(self.log, self.evaluated)
 
@@ -269,6 +269,7 @@ class StreamRunner:
         try:
             partials: dict[str, list[pa.Table]] = {}
             tally: Tally | None = None
+            suspects: dict[str, AggregateQuery] = {}
             for shared in passes:
                 try:
                     table, counted = collect(shared, batch, bounds, tables)
@@ -277,12 +278,13 @@ class StreamRunner:
                     tally = tally or counted
                 except QueryFailed:
                     tally = self._tally(batch, bounds)
-                    for name in shared.queries:
-                        try:
-                            table, _ = collect(shared.only(name), batch, bounds, tables)
-                            partials.setdefault(name, []).append(table)
-                        except QueryFailed as error:
-                            part.failed[name] = error
+                    suspects |= shared.queries
+            for name, plan in suspects.items():
+                try:
+                    alone = share_passes({name: plan})
+                    partials[name] = [collect(own, batch, bounds, tables)[0] for own in alone]
+                except QueryFailed as error:
+                    part.failed[name] = error
             part.partials = partials
             part.tally = tally or self._tally(batch, bounds)
             part.refused = lambda epoch: write_refused(
