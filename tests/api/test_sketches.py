@@ -218,15 +218,23 @@ def test_refusals_say_what_and_where(engine, item, problem, underlined, hint):
     assert hint in error.hint
 
 
-def test_each_keys_own_rows_are_refused(engine):
-    with pytest.raises(windrow.StatementError, match=r"not supported yet with PARTITION BY … ROWS") as caught:
-        engine.query(
-            "q",
-            "SELECT k, APPROX_COUNT_DISTINCT(v) AS n FROM events [PARTITION BY k ROWS 9 SLIDE 1] GROUP BY k",
-        )
-    error = caught.value
-    assert error.text[error.start : error.end] == "APPROX_COUNT_DISTINCT(v)"
-    assert "RANGE" in error.hint
+def test_each_keys_own_rows(spark):
+    """Few values, of which sketches know all."""
+    data = [(i, i % 3, (i * i) % 11) for i in range(80)]
+    df = spark.createDataFrame(data, "s INT, k INT, v INT").selectExpr("timestamp_seconds(s) AS ts", "k", "v")
+    calls = "APPROX_COUNT_DISTINCT(v) AS n, APPROX_PERCENTILE(v, 0.5) AS half"
+    with windrow.Engine(spark=spark) as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.query("q", f"SELECT k, {calls} FROM events [PARTITION BY k ROWS 9 SLIDE 2] GROUP BY k")
+        engine.run()
+        got = {(row.k, row.window_row): (row.n, row.half) for row in engine.results("q").collect()}
+    expected = {}
+    for key in range(3):
+        own = [v for _, k, v in data if k == key]
+        for end in range(2, len(own) + 1, 2):
+            held = sorted(own[max(end - 9, 0) : end])
+            expected[key, end] = len(set(held)), held[(len(held) + 1) // 2 - 1]
+    assert got == expected
 
 
 def test_explain_says_how(engine):

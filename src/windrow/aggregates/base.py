@@ -147,11 +147,6 @@ class Aggregate(ABC):
     def partials(self) -> tuple[Partial, ...]:
         """What it is made from, in the order in which `lower` takes their record columns."""
 
-    @property
-    def holds_objects(self) -> bool:
-        """Whether some of its records are Python objects."""
-        return any(column.packing is not None for partial in self.partials for column in partial.columns)
-
     @abstractmethod
     def lower(self, columns: Sequence[Column | pa.Array]) -> pa.Array:
         """The answers, one a window, from the concatenated record columns of `partials`."""

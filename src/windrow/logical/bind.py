@@ -322,7 +322,7 @@ class _Binder:
                 made = self.functions[call.function].make(call, given, answer)
             except PlanError as error:
                 raise self._fail(str(error), node) from error
-            if self.partition is not None and self.partition.keys and self._needs_room(made):
+            if self.partition is not None and self.partition.keys and contents_of(made) is not None:
                 raise self._fail(
                     f"{call.function.upper()} is not supported yet with PARTITION BY … ROWS",
                     node,
@@ -330,11 +330,6 @@ class _Binder:
                 )
             aggregates.append(made)
         return key_types, share_moments(aggregates)
-
-    @staticmethod
-    def _needs_room(aggregate: Aggregate) -> bool:
-        """Whether it keeps more than records of numbers."""
-        return aggregate.holds_objects or contents_of(aggregate) is not None
 
     def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
         hint = self.select.args.get("hint")
