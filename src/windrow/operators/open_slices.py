@@ -36,7 +36,7 @@ class OpenSlices:
         """Add partials, in any order and with any number of partials for one slice and key."""
         starts = np.concatenate([self.starts, starts])
         keys = np.concatenate([self.keys, keys])
-        order = _slice_order(starts)
+        order = slice_order(starts)
         starts, keys = starts[order], keys[order]
         target = np.empty(len(starts), np.int64)
         distinct = _merge_targets(starts, keys, np.full(key_count, -1, np.int64), target)
@@ -66,7 +66,7 @@ class OpenSlices:
         return closed
 
 
-def _slice_order(starts: Array) -> Array:
+def slice_order(starts: Array) -> Array:
     """A stable sort. A batch has few distinct slices, so their ranks fit NumPy's radix sort."""
     encoded = pa.array(starts).dictionary_encode()
     values = encoded.dictionary.to_numpy()

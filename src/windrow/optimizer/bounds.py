@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from windrow.logical import Stream
 
+FATE = "_windrow_fate"
+"""The slice of a row, or its instant; or DEAD or LATE."""
 RAW, FILE, POSITION = "_windrow_raw", "_windrow_file", "_windrow_position"
 """What a source adds to a row: the line if it could not be read, its file, and its place there."""
 LATEST, ROWS = "_latest", "_rows"

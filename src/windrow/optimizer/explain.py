@@ -99,7 +99,8 @@ def _steps(shared: Pass | RowPass | LiftedPass) -> list[str]:
     if isinstance(shared.contents, InOrder):
         lifted = f"collect {readable(shared.contents.argument)} of each row"
     elif shared.contents is not None:
-        lifted = f"count each {readable(shared.contents.argument)}"
+        what = readable(shared.contents.argument)
+        lifted = f"count each {what} (or hand over each row, where values seldom repeat)"
     else:
         lifted = f"lift {lifted}"
     return [f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}", f"{lifted}{by}"]

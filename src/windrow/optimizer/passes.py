@@ -19,7 +19,7 @@ from windrow.aggregates.base import INSTANT
 from windrow.aggregates.contents import Counts, InOrder, contents_of
 from windrow.logical import key_name, quoted
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer.bounds import LATEST, ROWS, instants_sql
+from windrow.optimizer.bounds import FATE, LATE, LATEST, ROWS, instants_sql
 from windrow.optimizer.lifted_passes import LiftedPass, lifted_passes
 from windrow.optimizer.row_passes import RowPass
 from windrow.slicing import RowWindow, cuts_for_pass
@@ -43,6 +43,8 @@ class Pass:
     partials: tuple[Partial, ...] = ()
     contents: Contents | None = None
     """The values that it collects, in place of partials."""
+    row_by_row: bool = False
+    """Whether `Counts` are collected uncounted, because most groups would be of one row."""
 
     @property
     def query(self) -> AggregateQuery:
@@ -52,11 +54,12 @@ class Pass:
     @property
     def sees_every_row(self) -> bool:
         """Whether it can count the rows and find the latest instant on the side."""
-        return self.query.where is None and not self.query.enrichments and self._groups
+        unordered = not isinstance(self.contents, InOrder)
+        return self.query.where is None and not self.query.enrichments and unordered
 
     @property
     def _groups(self) -> bool:
-        return not isinstance(self.contents, InOrder)
+        return not (isinstance(self.contents, InOrder) or self.row_by_row)
 
     @property
     def values(self) -> dict[str, str]:
@@ -70,7 +73,7 @@ class Pass:
     def expressions(self) -> dict[str, str]:
         """The aggregates that Spark computes, each once: Spark SQL by the name of the column."""
         if isinstance(self.contents, Counts):
-            return {self.contents.count_name: f"count({self.contents.argument})"}
+            return {self.contents.count_name: "1L" if self.row_by_row else "count(*)"}
         return {e: e for partial in self.partials for e in partial.expressions}
 
     @property
@@ -82,7 +85,6 @@ class Pass:
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that lifts and combines partials in the JVM."""
         query = self.query
-        good = bounds.good(query.stream)
         start = self.cuts.slice_start_sql(INSTANT)
         names = [key_name(i) for i in range(len(query.keys))] + [f"_v{i}" for i in range(len(self.values))]
         given = [*query.keys, *self.values.values()]
@@ -91,17 +93,22 @@ class Pass:
         expressions = self.expressions.values()
         if self.sees_every_row:
             # Rows that do not count form groups of their own; their values are not looked at.
-            keys = [
-                f"CASE WHEN {good} THEN {key} END AS {name}" for key, name in zip(given, names, strict=True)
-            ]
-            items = [f"{bounds.fate(query.stream, start)} AS {SLICE}", *keys]
-            items += [f"{e} FILTER (WHERE {good}) AS _p{i}" for i, e in enumerate(expressions)]
-            items += [f"max({INSTANT}) FILTER (WHERE {good}) AS {LATEST}", f"count(*) AS {ROWS}"]
-            source = instants_sql(query.stream)
+            counts = f"{FATE} > {LATE}L"
+            keys = [f"CASE WHEN {counts} THEN {key} END AS {name}" for key, name in named]
+            items = [f"{FATE} AS {SLICE}", *keys]
+            where = "" if self.contents else f" FILTER (WHERE {counts})"
+            items += [f"{e}{where} AS _p{i}" for i, e in enumerate(expressions)]
+            if self.row_by_row:
+                items += [f"CASE WHEN {counts} THEN {INSTANT} END AS {LATEST}", f"1L AS {ROWS}"]
+            else:
+                items += [f"max({INSTANT}) FILTER (WHERE {counts}) AS {LATEST}", f"count(*) AS {ROWS}"]
+            # In a step of its own: where it is used several times, it is not spelled out in each place.
+            fate = bounds.fate(query.stream, start)
+            source = f"SELECT *, {fate} AS {FATE} FROM ({instants_sql(query.stream)})"
         else:
             items = [f"{start} AS {SLICE}", *keys]
             items += [f"{e} AS _p{i}" for i, e in enumerate(expressions)]
-            source = f"SELECT * FROM ({instants_sql(query.stream)}) WHERE {good}"
+            source = f"SELECT * FROM ({instants_sql(query.stream)}) WHERE {bounds.good(query.stream)}"
         lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {quoted(query.stream.name)}"]
         lines += [enrichment.join for enrichment in query.enrichments]
         if query.where:

@@ -20,7 +20,7 @@ from windrow.aggregates.contents import contents_of
 from windrow.logical import key_name, quoted
 from windrow.operators.pending_rows import HOLDS, value_name
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer.bounds import LATE, instants_sql
+from windrow.optimizer.bounds import FATE, LATE, instants_sql
 from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery
     from windrow.optimizer.bounds import Bounds
 
-FATE, WHERE = "_windrow_fate", "_windrow_where"
+WHERE = "_windrow_where"
 
 
 @dataclass(frozen=True)

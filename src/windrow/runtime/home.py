@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
 from windrow.final import Costs, shipped_costs
@@ -68,6 +68,8 @@ class Home:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.path = Path(directory).absolute()
+        self.uncounted: dict[tuple[Any, ...], int] = {}
+        """By pass, for how many batches more its values are not worth being counted (not on disk)."""
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             if any(self.path.iterdir()) and not (self.path / "catalog.db").exists():
