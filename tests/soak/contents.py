@@ -143,6 +143,8 @@ def _rows(table: pa.Table, place: Any) -> Iterable[Row]:
         if pa.types.is_timestamp(values.type) or pa.types.is_duration(values.type):
             values = values.cast(pa.int64())
         found = values.to_pylist()
+        if pa.types.is_nested(values.type):
+            found = list(map(repr, found))
         if name == "_epoch":
             found = [place(epoch) for epoch in found]
         elif name == "_file":

@@ -67,6 +67,11 @@ SALES = (
     "SELECT shop, SUM(amount) AS total, MAX(amount) AS most, COUNT(*) AS n "
     "FROM orders [RANGE 2 MINUTES SLIDE 10 SECONDS] GROUP BY shop"
 )
+VALUES = (
+    "SELECT sensor, COUNT(DISTINCT value) AS different, MEDIAN(value) AS half, FREQUENT_ITEMS(value, 2) AS often, "
+    "COLLECT_LIST(value) AS list, APPROX_COUNT_DISTINCT(value) AS about, LAST(value) AS last "
+    "FROM readings [RANGE 25 SECONDS SLIDE 5 SECONDS] GROUP BY sensor"
+)
 LAST = "SELECT sensor, SUM(value) AS total, COUNT(*) AS n FROM readings [ROWS 50 SLIDE 15] WHERE value > 2 GROUP BY sensor"
 EACH = (
     "SELECT sensor, SUM(value) AS total, MIN(value) AS least FROM readings [PARTITION BY sensor ROWS 9 SLIDE 4] "
@@ -91,6 +96,7 @@ STORY = Story(
         "crowded": "SELECT sensor, COUNT(*) AS n FROM readings [RANGE 15 SECONDS SLIDE 5 SECONDS] "
         "GROUP BY sensor HAVING COUNT(*) > 5",
         "ratio": RATIO,
+        "values": VALUES,
         "last": LAST,
         "each": EACH,
         "fleeting": "SELECT SUM(value) AS total FROM readings [RANGE 10 SECONDS SLIDE 10 SECONDS]",

@@ -69,7 +69,9 @@ def explain(
             for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
                 hinted = choice.algorithm.name == query.algorithm
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
-                if operation.like:
+                if operation.interpreted:
+                    why = f"merged in Python; chosen by the costs measured for {operation.like}"
+                elif operation.like:
                     why = f"{why}; costs as measured for {operation.like}"
                 if operation.note:
                     why = f"{operation.note}; {why}"
