@@ -47,18 +47,24 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
         f"{report['size']['rows_a_slide']:,} rows a slide",
         fontsize=13,
     )
-    panels[0].legend(
-        handles=[
-            plt.Line2D([], [], marker="s", linestyle="", color="#777777", label="Windrow"),
-            plt.Line2D([], [], marker="|", linestyle="", color="black", markersize=11, label="DuckDB"),
-            plt.Line2D([], [], marker="x", linestyle="", color="black", label="Spark's window()"),
-        ],
-        fontsize=8, loc="lower right",
-    )  # fmt: skip
+    handles = [
+        plt.Line2D([], [], marker="s", linestyle="", color=color, label=f"Windrow, {family}")
+        for family, color in FAMILIES.items()
+    ]
+    handles.append(_mark("|", 11, "DuckDB, recomputing the window from the files"))
+    if any(m["spark_ms_per_slide"] is not None for m in report["measurements"]):
+        handles.append(_mark("x", 6, "Spark's window()"))
+    parts[0].legend(
+        handles=handles, loc="outside lower center", ncols=len(handles), fontsize=8, frameon=False
+    )
     for part, (name, trace) in zip(parts[1:], traces.items(), strict=True):
         _trace(part, name, trace)
     figure.savefig(path, dpi=130)
     plt.close(figure)
+
+
+def _mark(marker: str, size: int, label: str) -> Any:
+    return plt.Line2D([], [], marker=marker, linestyle="", color="black", markersize=size, label=label)
 
 
 def _bars(axes: Axes, measured: list[Mapping[str, Any]], field: str, title: str) -> None:
