@@ -23,7 +23,7 @@ settings.register_profile(
 settings.register_profile(
     "spark",
     settings.get_profile("windrow"),
-    max_examples=8,
+    max_examples=6,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 settings.load_profile("windrow")

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from windrow.final.schedule import MOST_ANSWERS, Liveness
+from windrow.final.schedule import Liveness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -108,7 +108,7 @@ class KeyedWindows:
             aggregator.grow(key_count)
 
     def evaluate(
-        self, after: int, until: int, most_answers: int = MOST_ANSWERS
+        self, after: int, until: int, most_answers: int | None = None
     ) -> Iterator[tuple[Window, Array, Array, dict[Any, Any]]]:
         """Window, its ends, keys and records of the evaluations e with after < e ≤ until.
 

@@ -102,16 +102,17 @@ class Liveness:
         base: int,
         after: int,
         until: int,
-        most_answers: int = MOST_ANSWERS,
+        most_answers: int | None = None,
     ) -> Iterator[Schedule]:
         """The evaluations e with after < e ≤ until, some at a time.
 
         `starts` and `keys` hold the entries numbered `base` and on. A schedule must be followed
-        before the next one is asked for. It has at most `most_answers`, or those of one evaluation.
+        before the next one is asked for. It has at most `most_answers` (else MOST_ANSWERS), or those of
+        one evaluation.
         """
         window, ranges = self.windows[0], len(self.windows)
         self.cursor[0] = window.first_evaluation_after(after)
-        room = max(most_answers // ranges, self.live.shape[1])
+        room = max((most_answers or MOST_ANSWERS) // ranges, self.live.shape[1])
         most = max(MOST_EVALUATIONS // ranges, 1)
         while True:
             answers = np.empty((ranges, room), np.int32)

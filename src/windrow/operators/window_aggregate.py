@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from windrow.aggregates.contents import contents_of
 from windrow.final import KeyedWindows
-from windrow.final.schedule import MOST_ANSWERS
 from windrow.logical import aggregate_name, key_name
 from windrow.operators.contents_state import contents_states
 from windrow.operators.group_keys import GroupKeys
@@ -166,7 +165,7 @@ class WindowAggregate:
         self._windows.append(*closed, len(self._keys))
         for contents in self._contents.values():
             contents.close(edge, self._horizon(until))
-        most = min((contents.most_answers for contents in self._contents.values()), default=MOST_ANSWERS)
+        most = min((contents.most_answers for contents in self._contents.values()), default=None)
         for window, ends, keys, records in self._windows.evaluate(self.evaluated, until, most):
             yield window, self._lower(window, ends, keys, records)
         self.evaluated = until

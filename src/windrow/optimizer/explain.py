@@ -70,7 +70,8 @@ def explain(
                 hinted = choice.algorithm.name == query.algorithm
                 why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
                 if operation.interpreted:
-                    why = f"merged in Python; chosen by the costs measured for {operation.like}"
+                    asked = "as the hint asks; " if hinted else ""
+                    why = f"{asked}merged in Python; chosen by the costs measured for {operation.like}"
                 elif operation.like:
                     why = f"{why}; costs as measured for {operation.like}"
                 if operation.note:

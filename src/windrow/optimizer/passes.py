@@ -54,8 +54,7 @@ class Pass:
     @property
     def sees_every_row(self) -> bool:
         """Whether it can count the rows and find the latest instant on the side."""
-        unordered = not isinstance(self.contents, InOrder)
-        return self.query.where is None and not self.query.enrichments and unordered
+        return self.query.where is None and not self.query.enrichments
 
     @property
     def _groups(self) -> bool:
@@ -98,10 +97,10 @@ class Pass:
             items = [f"{FATE} AS {SLICE}", *keys]
             where = "" if self.contents else f" FILTER (WHERE {counts})"
             items += [f"{e}{where} AS _p{i}" for i, e in enumerate(expressions)]
-            if self.row_by_row:
-                items += [f"CASE WHEN {counts} THEN {INSTANT} END AS {LATEST}", f"1L AS {ROWS}"]
-            else:
+            if self._groups:
                 items += [f"max({INSTANT}) FILTER (WHERE {counts}) AS {LATEST}", f"count(*) AS {ROWS}"]
+            else:
+                items += [f"CASE WHEN {counts} THEN {INSTANT} END AS {LATEST}", f"1L AS {ROWS}"]
             # In a step of its own: where it is used several times, it is not spelled out in each place.
             fate = bounds.fate(query.stream, start)
             source = f"SELECT *, {fate} AS {FATE} FROM ({instants_sql(query.stream)})"
