@@ -191,6 +191,20 @@ def test_any_micro_batches_give_the_same(
     assert_as_recomputed(engine.results("listed"), duckdb_answers(in_time, window, keys), keys)
 
 
+@pytest.mark.parametrize(
+    "values", [[-math.inf, 1.0], [1.0, math.inf], [-math.inf, math.inf], [-math.inf] * 2]
+)
+def test_medians_between_infinities_are_those_of_spark(spark, values):
+    df = spark.createDataFrame([(v,) for v in values], "d DOUBLE").selectExpr(
+        "timestamp_seconds(1) AS ts", "d"
+    )
+    with windrow.Engine() as engine:
+        engine.stream("events", df, timestamp="ts")
+        engine.query("q", "SELECT MEDIAN(d) AS m FROM events [RANGE 10 SECONDS SLIDE 10 SECONDS]")
+        engine.run()
+        assert same(engine.results("q").collect()[0].m, df.selectExpr("median(d) AS m").collect()[0].m, 0)
+
+
 def test_all_of_them_at_once(spark):
     df = spark.range(400).selectExpr(
         "timestamp_millis(id * 317 - 60000) AS ts", "CAST(id % 3 AS STRING) AS k", "CAST(id % 3 AS INT) AS n",

@@ -133,7 +133,7 @@ class Percentile(OfCounts):
             for codes in (quantile.low, quantile.high)
         )
         with np.errstate(invalid="ignore"):
-            between = (1.0 - quantile.fraction) * low + quantile.fraction * high
+            between = low + (high - low) * quantile.fraction
         return np.where(quantile.low == quantile.high, low, between)
 
 
