@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.aggregates.contents import OfCounts
 from windrow.aggregates.questions import Distinct, DistinctTotals, Each, OverRest
 from windrow.final.frequencies import Frequencies
 from windrow.final.frequency_trees import REST
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.aggregates import Aggregate
-    from windrow.aggregates.contents import Counts, OfCounts
+    from windrow.aggregates.contents import Counts
     from windrow.final.schedule import Schedule
     from windrow.slicing import Window
 
@@ -136,8 +137,9 @@ class CountedValues:
 
     def answers(self, aggregate: Aggregate, found: list[Any]) -> pa.Array:
         """The answers of one aggregate, from what was found for a range."""
-        own = [found[self._questions.index(question)] for question in aggregate.questions]  # type: ignore[attr-defined]
-        return aggregate.lower_counts(own, self._numbers.decode)  # type: ignore[attr-defined]
+        assert isinstance(aggregate, OfCounts)
+        own = [found[self._questions.index(question)] for question in aggregate.questions]
+        return aggregate.lower_counts(own, self._numbers.decode)
 
     def closed_at_rest(self) -> tuple[Array, Array, dict[str, Any]]:
         """What the last `close` closed: starts, keys and columns."""
@@ -181,7 +183,7 @@ def _merged(entries: Entries) -> Entries:
 
 
 def _order(entries: Entries) -> Array:
-    """By slice, key and code; as one number, if they fit in one, which takes a third of the time."""
+    """By slice, key and code; as one number, if they fit in one, which took a seventh of the time."""
     starts, keys, codes, _ = entries
     changes = np.concatenate([[0], np.flatnonzero(np.diff(starts)) + 1])
     slices = np.repeat(np.arange(len(changes)), np.diff(np.append(changes, len(starts))))

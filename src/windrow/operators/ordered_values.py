@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from windrow.aggregates.contents import OfOrder
 from windrow.aggregates.ordered import MOST_COLLECTED
 from windrow.errors import QueryFailed
 from windrow.operators.record_layout import one_chunk
@@ -144,7 +145,8 @@ class OrderedValues:
 
     def answers(self, aggregate: Aggregate, found: pa.Array) -> pa.Array:
         """The answers of one aggregate, from the lists of a range."""
-        return aggregate.lower_lists(found)  # type: ignore[attr-defined]
+        assert isinstance(aggregate, OfOrder)
+        return aggregate.lower_lists(found)
 
     def closed_at_rest(self) -> tuple[Array, Array, dict[str, Any]]:
         """What the last `close` closed: starts, keys and columns."""
