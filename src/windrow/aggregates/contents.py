@@ -85,7 +85,8 @@ class OfCounts(Aggregate):
         return ()
 
     def lower(self, columns: Sequence[Any]) -> pa.Array:
-        raise NotImplementedError("it has no records; see `lower_counts`")
+        *found, values = columns  # in place of record columns: what was found, and how codes are decoded
+        return self.lower_counts(found, values)
 
     @property
     def contents(self) -> Counts:
@@ -115,7 +116,8 @@ class OfOrder(Aggregate):
         return ()
 
     def lower(self, columns: Sequence[Any]) -> pa.Array:
-        raise NotImplementedError("it has no records; see `lower_lists`")
+        (lists,) = columns  # in place of record columns
+        return self.lower_lists(lists)
 
     @property
     def contents(self) -> InOrder:

@@ -139,7 +139,7 @@ class CountedValues:
         """The answers of one aggregate, from what was found for a range."""
         assert isinstance(aggregate, OfCounts)
         own = [found[self._questions.index(question)] for question in aggregate.questions]
-        return aggregate.lower_counts(own, self._numbers.decode)
+        return aggregate.lower([*own, self._numbers.decode])
 
     def closed_at_rest(self) -> tuple[Array, Array, dict[str, Any]]:
         """What the last `close` closed: starts, keys and columns."""

@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.aggregates.contents import OfOrder
 from windrow.aggregates.ordered import MOST_COLLECTED
 from windrow.errors import QueryFailed
 from windrow.operators.record_layout import one_chunk
@@ -145,8 +144,7 @@ class OrderedValues:
 
     def answers(self, aggregate: Aggregate, found: pa.Array) -> pa.Array:
         """The answers of one aggregate, from the lists of a range."""
-        assert isinstance(aggregate, OfOrder)
-        return aggregate.lower_lists(found)
+        return aggregate.lower([found])
 
     def closed_at_rest(self) -> tuple[Array, Array, dict[str, Any]]:
         """What the last `close` closed: starts, keys and columns."""
