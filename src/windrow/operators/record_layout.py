@@ -103,13 +103,14 @@ class RecordLayout:
             for place, slot in enumerate(slots)
         }
 
-    def from_rest(self, table: pa.Table) -> Records:
-        """The records that `at_rest` wrote down."""
+    def from_rest(self, table: pa.Table, *, whole: bool = True) -> Records:
+        """The records that `at_rest` wrote down; `whole`: of all partials, or else something is wrong."""
         columns = {
             partial: [
                 self._unpacked(slot, _kept(table, f"{partial}#{place}")) for place, slot in enumerate(slots)
             ]
             for partial, slots in self.slots.items()
+            if whole or f"{partial}#0" in table.column_names
         }
         return self.records(columns, len(table))
 
