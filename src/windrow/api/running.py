@@ -198,7 +198,6 @@ class Running:
                 self._runners.clear()
                 self._last_epoch = self._home.catalog.last_epoch()
                 for query in self._queries():
-                    query.state = None
                     query.stored = self._home.catalog.query(query.stored.name) or query.stored
             for query in self._queries():
                 catch_up(self._home, query)

@@ -15,7 +15,7 @@ from windrow.operators.group_keys import GroupKeys
 from windrow.operators.record_layout import RecordLayout, one_chunk
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from windrow.aggregates import Operation, Partial
     from windrow.operators.record_layout import Rewrite
@@ -36,7 +36,6 @@ class KeyedRecords:
         self, keys: Sequence[str], types: Sequence[pa.DataType], partials: Sequence[Partial], rewrite: Rewrite
     ) -> None:
         self.layout = RecordLayout(partials, rewrite)
-        self._partials = partials
         self._names = keys
         self._types = types
         self.forget()
@@ -65,16 +64,12 @@ class KeyedRecords:
         """The groups of these numbers, a column a key."""
         return self._keys.columns(numbers)
 
-    def collected(self, table: pa.Table) -> Records | None:
-        """The records of a table that Spark collected; None if it has no partial of ours at all."""
-        names = set(table.column_names)
+    def collected(self, table: pa.Table, partials: Iterable[Partial]) -> Records:
+        """The records of a table that Spark collected, with these partials; others are of no rows."""
         columns = {
             partial: partial.encode([one_chunk(table, name) for name in partial.expressions])
-            for partial in self._partials
-            if names.issuperset(partial.expressions)
+            for partial in partials
         }
-        if self._partials and not columns:
-            return None
         return self.layout.records(columns, len(table))
 
     def at_rest(self, starts: Array, numbers: Array, records: Records) -> pa.Table:

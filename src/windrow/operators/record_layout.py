@@ -131,7 +131,11 @@ class RecordLayout:
     def _unpacked(slot: Slot, values: pa.Array) -> Any:
         if slot.column.packing is not None:
             return slot.column.packing.unpack(values)
-        return values if slot.column.ranked is not None else values.to_numpy()
+        if slot.column.ranked is not None:
+            return values
+        if values.null_count:  # from before there was this partial
+            values = values.fill_null(slot.column.operation.identity)
+        return values.to_numpy()
 
     def _rank(self, slot: Slot, values: pa.Array) -> Array:
         codes, moved = self.dictionaries[slot].encode(values)

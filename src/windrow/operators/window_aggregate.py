@@ -141,9 +141,10 @@ class WindowAggregate:
         for contents, state in self._contents.items():
             if contents.value_name in collected:
                 state.push(starts, keys, partials)
-        records = self._groups.collected(partials)
-        if records is None:
+        ours = [p for p in self.aggregation.partials if collected.issuperset(p.expressions)]
+        if self.aggregation.partials and not ours:
             return  # the passes with the partials have the same slices and keys
+        records = self._groups.collected(partials, ours)
         self._open.merge(starts, keys, records, len(self._groups))
 
     def advance(self, until: int) -> Iterator[pa.Table]:
@@ -176,6 +177,11 @@ class WindowAggregate:
         new = slice(len(starts) - self._closed_rows, None)
         slices = self._groups.at_rest(starts[new], keys[new], {op: rows[new] for op, rows in records.items()})
         return self._with_contents(slices, lambda contents: contents.closed_at_rest())
+
+    def held_slices(self) -> pa.Table:
+        """At rest: all closed slices that a window still needs."""
+        slices = self._groups.at_rest(*self._windows.held())
+        return self._with_contents(slices, lambda contents: contents.held_at_rest())
 
     def open_slices(self) -> pa.Table:
         """At rest: the slices that may still receive rows."""
@@ -252,7 +258,5 @@ class WindowAggregate:
         if not (many or large):
             return
         new = self._closed_rows
-        slices = self._groups.at_rest(*self._windows.held())
-        held = self._with_contents(slices, lambda contents: contents.held_at_rest())
-        self.restore([held], self.open_slices(), self.evaluated)
+        self.restore([self.held_slices()], self.open_slices(), self.evaluated)
         self._closed_rows = min(new, self._windows.entries)  # it keeps only what the next window needs

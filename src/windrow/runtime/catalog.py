@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-FORMAT = 3
+    from windrow.runtime.forest import Forest
+
+FORMAT = 4
 KEPT_EPOCHS = 1_000
 """How many epochs the catalog remembers; only people look at them."""
 KEPT_DESCRIBED = 100_000
@@ -40,9 +42,15 @@ CREATE TABLE queries (
     dropped INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0,
     sealed INTEGER NOT NULL DEFAULT 0, complete_after INTEGER,
     quarantined TEXT, quarantined_epoch INTEGER, delivered INTEGER,
-    answers INTEGER NOT NULL DEFAULT 0, latest_end INTEGER,
-    entries INTEGER NOT NULL DEFAULT 0, state_bytes INTEGER NOT NULL DEFAULT 0);
+    answers INTEGER NOT NULL DEFAULT 0, latest_end INTEGER);
 CREATE UNIQUE INDEX live_queries ON queries (name) WHERE NOT dropped;
+CREATE TABLE trees (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL COLLATE NOCASE, shared INTEGER NOT NULL,
+    entries INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE members (
+    tree INTEGER NOT NULL, query INTEGER NOT NULL, joined INTEGER, until INTEGER NOT NULL,
+    PRIMARY KEY (tree, query)) WITHOUT ROWID;
+CREATE INDEX members_by_query ON members (query);
 CREATE TABLE epochs (
     epoch INTEGER NOT NULL, stream TEXT NOT NULL COLLATE NOCASE, batch INTEGER, watermark INTEGER,
     clock REAL NOT NULL, seconds REAL NOT NULL, rows INTEGER NOT NULL, late INTEGER NOT NULL,
@@ -103,6 +111,7 @@ class StoredQuery:
     latest_end: int | None = None
     """The end of the latest window answered."""
     entries: int = 0
+    """Its share of the slices that it has, perhaps with others."""
     state_bytes: int = 0
 
     @property
@@ -221,9 +230,12 @@ class Catalog:
     def queries(self) -> list[StoredQuery]:
         """The queries that have not been dropped, in the order in which they came."""
         rows = self.rows(
-            "SELECT id, name, sql, stream, schema, retain, started, sealed, complete_after, quarantined, "
-            "quarantined_epoch, delivered, answers, latest_end, entries, state_bytes "
-            "FROM queries WHERE NOT dropped ORDER BY id"
+            "WITH shares AS (SELECT tree, count(*) AS members FROM members GROUP BY tree) "
+            "SELECT q.id, name, sql, q.stream, schema, retain, started, sealed, complete_after, quarantined, "
+            "quarantined_epoch, delivered, answers, latest_end, "
+            "coalesce(sum(t.entries / s.members), 0), coalesce(sum(t.bytes / s.members), 0) "
+            "FROM queries q LEFT JOIN members m ON m.query = q.id LEFT JOIN trees t ON t.id = m.tree "
+            "LEFT JOIN shares s ON s.tree = m.tree WHERE NOT dropped GROUP BY q.id ORDER BY q.id"
         )
         return [
             StoredQuery(
@@ -236,13 +248,54 @@ class Catalog:
         """A query by its name."""
         return next((query for query in self.queries() if query.name.lower() == name.lower()), None)
 
-    def running_ids(self, stream: str) -> list[int]:
-        """The numbers of a stream's queries that still have a state."""
+    def tree_ids(self, stream: str) -> list[int]:
+        """The numbers of a stream's trees, which are those that still have a state."""
+        return [number for (number,) in self.rows("SELECT id FROM trees WHERE stream = ?", stream)]
+
+    def last_tree(self) -> int:
+        """The largest number that a tree ever had."""
+        return max(
+            (number for (number,) in self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'trees'")),
+            default=0,
+        )
+
+    def members(self, stream: str) -> list[tuple[int, int, int, int | None, int]]:
+        """Who is in which tree of a stream: tree, whether it is shared, query, since when, until when."""
         rows = self.rows(
-            "SELECT id FROM queries WHERE stream = ? AND NOT dropped AND NOT sealed AND quarantined IS NULL",
+            "SELECT t.id, t.shared, m.query, m.joined, m.until FROM trees t JOIN members m ON m.tree = t.id "
+            "WHERE t.stream = ? ORDER BY t.id, m.query",
             stream,
         )
-        return [number for (number,) in rows]
+        return [(tree, shared, query, joined, until) for tree, shared, query, joined, until in rows]
+
+    @staticmethod
+    def write_trees(database: sqlite3.Connection, stream: str, forest: Forest) -> None:
+        """Remember the trees of a stream, as part of a transaction."""
+        if forest.changed:
+            database.execute(
+                "DELETE FROM members WHERE tree IN (SELECT id FROM trees WHERE stream = ?)", (stream,)
+            )
+            database.execute("DELETE FROM trees WHERE stream = ?", (stream,))
+            database.executemany(
+                "INSERT INTO trees (id, stream, shared) VALUES (?, ?, ?)",
+                [(tree.id, stream, tree.shared) for tree in forest.trees],
+            )
+            database.executemany(
+                "INSERT INTO members VALUES (?, ?, ?, ?)",
+                [
+                    (tree.id, number, member.joined, member.until)
+                    for tree in forest.trees
+                    for number, member in tree.members.items()
+                ],
+            )
+        database.executemany(
+            "UPDATE trees SET entries = ?, bytes = ? WHERE id = ?",
+            [
+                (tree.state.operator.entries, tree.state.operator.bytes, tree.id)
+                for tree in forest.trees
+                if tree.state is not None
+            ],
+        )
 
     def add_query(
         self, name: str, sql: str, stream: str, schema: pa.Schema, retain: int | None = None

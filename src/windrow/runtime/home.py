@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
@@ -30,6 +31,8 @@ from windrow.runtime.spark_log import force_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from windrow.runtime.forest import Forest
 
 FOLDERS = ("results", "slices", "late", "dead")
 GRACE_SECONDS, GRACE_FILES = 600, 200
@@ -46,6 +49,8 @@ class Advance:
     late: int = 0
     dead: int = 0
     answers: int = 0
+    forest: Forest | None = None
+    """Its trees, as they are now."""
 
 
 @dataclass
@@ -70,6 +75,8 @@ class Home:
         self.path = Path(directory).absolute()
         self.uncounted: dict[tuple[Any, ...], int] = {}
         """By pass, for how many batches more its values are not worth being counted (not on disk)."""
+        self._counting = Lock()
+        self._last_tree = 0
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             if any(self.path.iterdir()) and not (self.path / "catalog.db").exists():
@@ -98,6 +105,12 @@ class Home:
                 found = self.catalog.format()  # another engine may have been quicker
                 if found is not None and found < FORMAT:
                     migrate(self, found)
+
+    def new_tree(self) -> int:
+        """A number that no tree has had."""
+        with self._counting:
+            self._last_tree = max(self._last_tree, self.catalog.last_tree()) + 1
+            return self._last_tree
 
     @property
     def costs_path(self) -> Path:
@@ -178,15 +191,16 @@ class Home:
             Catalog.set_delivered(database, epoch.delivered)
             database.executemany(
                 "UPDATE queries SET started = 1, sealed = ?, complete_after = ?, quarantined = ?, "
-                "quarantined_epoch = ?, answers = ?, latest_end = ?, entries = ?, state_bytes = ? "
-                "WHERE id = ?",
+                "quarantined_epoch = ?, answers = ?, latest_end = ? WHERE id = ?",
                 [
                     (q.sealed, q.complete_after, q.quarantined, q.quarantined_epoch, q.answers, q.latest_end,
-                     q.entries, q.state_bytes, q.id)
+                     q.id)
                     for q in epoch.queries
                 ],
             )  # fmt: skip
             for stream, advance in epoch.streams.items():
+                if advance.forest is not None:
+                    Catalog.write_trees(database, stream, advance.forest)
                 p = advance.progress
                 database.execute(
                     "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

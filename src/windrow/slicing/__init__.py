@@ -7,6 +7,7 @@ from windrow.slicing.granules import cuts_for_pass, granules
 from windrow.slicing.pairs import pairs, pairs_per_window
 from windrow.slicing.panes import panes, panes_per_window
 from windrow.slicing.row_window import RowWindow
+from windrow.slicing.slice_starts import slice_starts
 from windrow.slicing.slices import Slices, slices
 from windrow.slicing.window import Window
 
@@ -27,5 +28,6 @@ __all__ = [
     "pairs_per_window",
     "panes",
     "panes_per_window",
+    "slice_starts",
     "slices",
 ]
