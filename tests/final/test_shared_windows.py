@@ -1,0 +1,351 @@
+"""Any windows over one list of entries, against plain recomputation; however they come, go and are cut up."""
+
+from functools import reduce
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.final.affine import AFFINE, compose
+from windrow.aggregates.operations import (
+    ADD_FLOATS,
+    ADD_INTEGERS,
+    BIT_XOR,
+    GREATEST,
+    MOMENTS,
+    Algebra,
+    Operation,
+    of_objects,
+)
+from windrow.errors import PlanError
+from windrow.final.shared import SharedWindows, evaluations, shared_structure
+from windrow.slicing import Window
+
+LISTED = Operation(
+    "listed", np.object_, None, Algebra(commutative=False), of_objects(tuple.__add__), interpreted=True
+)
+"""Python objects whose answer is what they are made of, in order."""
+
+WIDTHS = {ADD_INTEGERS: 2, BIT_XOR: 1, GREATEST: 2, ADD_FLOATS: 2, MOMENTS: 3, AFFINE: 2, LISTED: 1}
+KEYS = 5
+BEGINNING = -(1 << 62)
+
+windows_of = st.builds(Window, range=st.integers(1, 60), slide=st.integers(1, 40), offset=st.integers(0, 40))
+entries_of = st.lists(
+    st.tuples(st.integers(-60, 200), st.integers(0, KEYS - 1), st.integers(-100, 100)), max_size=60
+).map(lambda made: sorted({(start, key): (start, key, value) for start, key, value in made}.values()))
+instants = st.integers(-70, 270)
+
+
+def records(operation, values):
+    """Records of whole numbers."""
+    values = np.asarray(values, np.int64)
+    if operation is LISTED:
+        made = np.empty((len(values), 1), object)
+        made[:, 0] = [(int(value),) for value in values]
+        return made
+    columns = {
+        ADD_INTEGERS: (values, -values),
+        BIT_XOR: (values,),
+        GREATEST: (values, -values),
+        ADD_FLOATS: (values / 3, -values),
+        MOMENTS: (np.abs(values) % 3 + 1, values / 7, np.abs(values) / 3),
+        AFFINE: (values % 7, np.abs(values)),
+    }
+    return np.stack(columns[operation], axis=1).astype(operation.dtype)
+
+
+def folded(operation, values):
+    """The obvious answer."""
+    rows = records(operation, values)
+    if operation is LISTED:
+        return (tuple(values),)
+    if operation is MOMENTS:
+        weights = rows[:, 0]
+        mean = (weights * rows[:, 1]).sum() / weights.sum()
+        return weights.sum(), mean, (rows[:, 2] + weights * (rows[:, 1] - mean) ** 2).sum()
+    if operation is AFFINE:
+        return reduce(compose, (tuple(map(int, row)) for row in rows))
+    fold = {GREATEST: np.max, BIT_XOR: np.bitwise_xor.reduce}.get(operation, np.sum)
+    return tuple(fold(rows, axis=0))
+
+
+def recomputed(windows, entries, after, until):
+    """{(end, window, key): values in order}; `after` is the instant of each window."""
+    answers = {}
+    for number, window in enumerate(windows):
+        for end in range(window.first_evaluation_after(max(after[number], -100)), until + 1, window.slide):
+            for start, key, value in entries:
+                if end - window.range <= start < end:
+                    answers.setdefault((end, number, key), []).append(value)
+    return answers
+
+
+def append(shared, entries, operations=WIDTHS):
+    starts, keys, values = zip(*entries, strict=True) if entries else ((), (), ())
+    rows = {operation: records(operation, values) for operation in operations}
+    shared.append(np.array(starts, np.int64), np.array(keys, np.int32), rows, KEYS)
+
+
+def answered(shared, after, until, most_answers=None):
+    """{(end, window, key): {operation: answer}}, having looked at their order."""
+    answers, before = {}, None
+    for windows, ends, keys, made in shared.evaluate(after, until, most_answers):
+        assert len(windows) == len(ends) == len(keys) > 0
+        assert most_answers is None or len(windows) <= max(most_answers, KEYS)
+        for place, (end, window, key) in enumerate(
+            zip(ends.tolist(), windows.tolist(), keys.tolist(), strict=True)
+        ):
+            assert before is None or before <= (end, window)
+            before = end, window
+            assert (end, window, key) not in answers
+            answers[end, window, key] = {op: tuple(rows[place].tolist()) for op, rows in made.items()}
+    return answers
+
+
+def assert_answers(got, expected):
+    assert got.keys() == expected.keys()
+    for place, values in expected.items():
+        for operation, answer in got[place].items():
+            wanted = folded(operation, values)
+            if operation.algebra.rounds:
+                np.testing.assert_allclose(answer, wanted, rtol=1e-9, atol=1e-9)
+            else:
+                assert answer == wanted, (operation.name, place)
+
+
+@given(
+    windows=st.lists(windows_of, min_size=1, max_size=6),
+    entries=entries_of,
+    cuts=st.lists(instants, max_size=4),
+    most=st.none() | st.integers(1, 20),
+)
+def test_equals_recomputation(windows, entries, cuts, most):
+    """However the run is cut into epochs and the answers into pieces, and however sparse the keys."""
+    shared = SharedWindows(windows, WIDTHS.items())
+    got, after, pending = {}, -70, entries
+    for until in [*sorted(cuts), 270]:
+        append(shared, [entry for entry in pending if entry[0] < until])
+        pending = [entry for entry in pending if entry[0] >= until]
+        got |= answered(shared, after, until, most)
+        after = until
+    assert_answers(got, recomputed(windows, entries, [-70] * len(windows), 270))
+
+
+@given(
+    entries=entries_of,
+    epochs=st.lists(
+        st.tuples(st.integers(0, 80), st.lists(st.tuples(windows_of, st.integers(0, 90)), max_size=4)),
+        min_size=1,
+        max_size=5,
+    ),
+)
+def test_windows_come_and_go_between_epochs(entries, epochs):
+    """A new one may ask for the past as far as entries are held, and disturbs none of the others."""
+    shared, until, pending = SharedWindows([], WIDTHS.items()), -70, entries
+    kept = Window(150, 7)
+    kept_after = until
+    for length, newcomers in epochs:
+        before, until = until, until + length
+        append(shared, [entry for entry in pending if entry[0] < until])
+        pending = [entry for entry in pending if entry[0] >= until]
+        windows = [kept, *(window for window, _ in newcomers)]
+        shared.set_windows(windows)
+        held = shared.held()[0]
+        complete = [
+            max(before - back, held.min() + w.range if len(held) else before) for w, back in newcomers
+        ]
+        after = [kept_after, *complete]
+        got = answered(shared, np.array(after), until)
+        assert_answers(got, recomputed(windows, entries, after, until))
+        kept_after = until
+
+
+@given(
+    windows=st.lists(windows_of, min_size=1, max_size=4),
+    entries=entries_of.filter(bool),
+    scale=st.sampled_from([1, 1_000_003, 1 << 40]),
+    stops=st.lists(instants, min_size=1, max_size=4),
+)
+@settings(max_examples=60)
+def test_folding_what_is_held_again_gives_the_same_bits(windows, entries, scale, stops):
+    """At any moment; also where the operation rounds, and whatever was dropped before."""
+    windows = [Window(w.range * scale, w.slide * scale, w.offset * scale) for w in windows]
+    rng = np.random.default_rng(1)
+    rows = {
+        ADD_FLOATS: rng.normal(0, 1, (len(entries), 2)) * 10.0 ** rng.integers(-9, 9, (len(entries), 2)),
+        MOMENTS: np.abs(rng.normal(1e3, 1e5, (len(entries), 3))),
+    }
+    starts = np.array([start for start, _, _ in entries]) * scale
+    keys = np.array([key for _, key, _ in entries], np.int32)
+    operations = [(ADD_FLOATS, 2), (MOMENTS, 3)]
+
+    def put(shared, begin, end):
+        inside = slice(*np.searchsorted(starts, [begin, end]))
+        some = {operation: values[inside] for operation, values in rows.items()}
+        shared.append(starts[inside], keys[inside], some, KEYS)
+
+    whole = SharedWindows(windows, operations)
+    put(whole, -(1 << 62), 1 << 62)
+    expected = answered(whole, -70 * scale, 270 * scale)
+
+    got, before, beginning = {}, -70 * scale, -(1 << 62)
+    shared = SharedWindows(windows, operations)
+    for stop in [*sorted(stop * scale for stop in stops), 270 * scale]:
+        put(shared, beginning, stop)
+        got |= answered(shared, before, stop)
+        before = beginning = stop
+        again = SharedWindows(windows, operations)
+        again.append(*shared.held(), KEYS)
+        shared = again
+    assert got == expected
+
+
+@given(windows=st.lists(windows_of, min_size=1, max_size=4), entries=entries_of.filter(bool))
+@settings(max_examples=30)
+def test_other_windows_change_no_bit(windows, entries):
+    def of(windows):
+        shared = SharedWindows(windows, [(ADD_FLOATS, 2)])
+        append(shared, entries, [ADD_FLOATS])
+        return answered(shared, -70, 270)
+
+    alone = {place: answer for place, answer in of(windows[:1]).items() if place[1] == 0}
+    assert alone == {place: answer for place, answer in of(windows).items() if place[1] == 0}
+
+
+@pytest.mark.parametrize("most", [1, 3, 50])
+def test_evaluations_come_in_stretches_when_there_are_many(monkeypatch, most):
+    """None is lost or twice between two stretches; those of a microsecond always fit."""
+    monkeypatch.setattr(evaluations, "MOST_EVALUATIONS", most)
+    windows = [Window(30, 1), Window(7, 3, 2), Window(2, 50), Window(100, 50, 1), Window(1, 1)]
+    entries = [(start, start % 3, start) for start in [*range(40), *range(90, 100), 250]]
+    shared = SharedWindows(windows, WIDTHS.items())
+    append(shared, entries)
+    assert_answers(answered(shared, -5, 300), recomputed(windows, entries, [-5] * 5, 300))
+
+
+def test_a_long_gap_costs_no_evaluations():
+    """Two entries a thousand years apart and windows of every microsecond: only live ones are visited."""
+    far = 1_000 * 365 * 86_400 * 10**6
+    windows = [Window(5, 1), Window(3, 2), Window(4, 7, 3)]
+    shared = SharedWindows(windows, [(ADD_INTEGERS, 2)])
+    append(shared, [(0, 0, 1), (far, 0, 2)], [ADD_INTEGERS])
+    got = answered(shared, BEGINNING, far + 100)
+    nearby = recomputed(windows, [(0, 0, 1)], [-1] * 3, 10)
+    later = recomputed(windows, [(far % 14, 0, 2)], [-1] * 3, 30)
+    shift = far - far % 14
+    later = {(end + shift, window, key): values for (end, window, key), values in later.items()}
+    assert_answers(got, nearby | later)
+
+
+def test_slides_without_a_common_multiple_in_reach():
+    """Coprime slides: nothing is as long as their least common multiple."""
+    slides = [7, 11, 13, 17, 19, 23, 29, 31, 37, 41, 43, 47, 53, 59, 61, 67, 71, 73]
+    windows = [Window(3 * slide + 1, slide) for slide in slides]
+    entries = [(start, start % 2, start) for start in range(150)]
+    shared = SharedWindows(windows, WIDTHS.items())
+    append(shared, entries)
+    assert_answers(answered(shared, 0, 170), recomputed(windows, entries, [0] * len(windows), 170))
+
+
+def test_each_window_has_its_own_bounds():
+    windows = [Window(5, 1), Window(5, 1), Window(5, 1)]
+    entries = [(start, 0, start) for start in range(20)]
+    shared = SharedWindows(windows, [(ADD_INTEGERS, 2)])
+    append(shared, entries, [ADD_INTEGERS])
+    got = answered(shared, np.array([0, 10, 3]), np.array([4, 12, 3]))
+    assert sorted((window, end) for end, window, _ in got) == [
+        *((0, e) for e in (1, 2, 3, 4)),
+        (1, 11),
+        (1, 12),
+    ]
+
+
+def test_entries_that_no_window_needs_are_forgotten():
+    shared = SharedWindows([Window(10, 1), Window(3, 4)], WIDTHS.items())
+    for start in range(0, 5_000, 50):
+        append(shared, [(at, at % KEYS, at) for at in range(start, start + 50)])
+        answered(shared, start, start + 50)
+        assert shared.entries <= 10
+    assert shared.structure_bytes < 100_000
+    shared.set_windows([])
+    assert answered(shared, 5_000, 5_000) == {}
+    assert shared.entries == 0
+
+
+def test_sums_wrap_around_and_come_back():
+    """Prefixes overflow long before any window does."""
+    shared = SharedWindows([Window(2, 1)], [(ADD_INTEGERS, 2)])
+    large = np.full((50, 2), (1 << 62) - 1)
+    shared.append(np.arange(50), np.zeros(50, np.int32), {ADD_INTEGERS: large}, 1)
+    got = np.concatenate([made[ADD_INTEGERS] for *_, made in shared.evaluate(1, 50)])
+    assert (got == (1 << 63) - 2).all()
+
+
+@pytest.mark.parametrize("values", [range(300), range(300, 0, -1), [7] * 300, [3, 1, 2] * 100])
+def test_extremes_of_sorted_and_equal_values(values):
+    windows = [Window(length, 1 + length % 5) for length in range(1, 300, 17)]
+    entries = [(start, 0, value) for start, value in enumerate(values)]
+    shared = SharedWindows(windows, [(GREATEST, 2)])
+    append(shared, entries, [GREATEST])
+    assert_answers(answered(shared, 0, 320), recomputed(windows, entries, [0] * len(windows), 320))
+
+
+@pytest.mark.parametrize("operation", [GREATEST, AFFINE], ids=lambda operation: operation.name)
+def test_values_that_are_ranked_anew_go_on(operation):
+    """A function that keeps the order is applied to all that is held, and to no memory that holds nothing."""
+    windows = [Window(40, 3), Window(9, 2)]
+    entries = [(start, start % KEYS, start * 7 % 50) for start in range(100)]
+    shared = SharedWindows(windows, [(operation, 2)])
+    append(shared, entries[:60], [operation])
+    answered(shared, 0, 60)
+    seen = []
+    shared.rewrite(operation, 0, lambda held: seen.append(held.copy()) or held)
+    largest = 100 if operation is GREATEST else 1_000_003
+    assert all(len(held) <= 60 and (np.abs(held) < largest).all() for held in seen)
+    if operation is AFFINE:
+        return
+    shared.rewrite(operation, 0, lambda held: held + 1_000)
+    append(shared, [(start, key, value + 1_000) for start, key, value in entries[60:]], [operation])
+    moved = [(start, key, value + 1_000) for start, key, value in entries]
+    wanted = recomputed(windows, moved, [60, 60], 100)
+    got = answered(shared, 60, 100)
+    assert {place: answer[operation][0] for place, answer in got.items()} == {
+        place: max(values) for place, values in wanted.items()
+    }
+
+
+def test_keys_may_be_many_and_most_of_them_silent():
+    shared = SharedWindows([Window(10, 5), Window(25, 10)], [(ADD_INTEGERS, 1), (GREATEST, 1)])
+    for start in range(0, 500, 5):
+        keys = np.array([start, start + 1, 0], np.int32)
+        rows = np.array([[1], [2], [start]])
+        shared.append(np.full(3, start), keys, {ADD_INTEGERS: rows, GREATEST: rows}, start + 2)
+        for windows, ends, _, made in shared.evaluate(start, start + 5):
+            for window, length in enumerate([10, 25]):
+                inside = [at for at in range(0, start + 1, 5) if at >= start + 5 - length]
+                of_window = windows == window
+                assert of_window.sum() in (0, 2 * len(inside) + 1, 2 * len(inside))
+                if of_window.any():
+                    assert set(ends[of_window]) == {start + 5}
+                    assert made[ADD_INTEGERS][of_window].sum() == sum(3 + at for at in inside)
+
+
+def test_the_algebra_says_which_structure_serves():
+    chosen = {operation.name: shared_structure(operation).name for operation in WIDTHS}
+    assert chosen == {
+        "add_integers": "prefix",
+        "bit_xor": "prefix",
+        "greatest": "searched_deque",
+        "add_floats": "time_tree",
+        "moments": "time_tree",
+        "affine": "time_tree",
+        "listed": "time_tree",
+    }
+
+
+def test_an_operation_whose_brackets_count_is_refused():
+    alone = Operation("mean_of_two", np.float64, 0.0, Algebra(associative=False), lambda *_: None)
+    with pytest.raises(PlanError, match="cannot share mean_of_two: it needs an associative operation"):
+        SharedWindows([Window(5, 1)], [(alone, 1)])
