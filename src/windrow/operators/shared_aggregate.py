@@ -141,6 +141,11 @@ class SharedAggregate:
         return self.entries * (12 + self._groups.layout.record_bytes) + self._windows.structure_bytes
 
     @property
+    def groups_known(self) -> int:
+        """How many groups have a number."""
+        return len(self._groups)
+
+    @property
     def horizon(self) -> int:
         """Closed slices that begin before this are in no window to come."""
         return int(np.min(self._next_ends() - self._range, initial=END_OF_TIME))

@@ -48,7 +48,8 @@ CREATE TABLE trees (
     id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL COLLATE NOCASE, shared INTEGER NOT NULL,
     entries INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE members (
-    tree INTEGER NOT NULL, query INTEGER NOT NULL, joined INTEGER, until INTEGER NOT NULL,
+    tree INTEGER NOT NULL, query INTEGER NOT NULL, joined INTEGER, after INTEGER NOT NULL,
+    until INTEGER NOT NULL,
     PRIMARY KEY (tree, query)) WITHOUT ROWID;
 CREATE INDEX members_by_query ON members (query);
 CREATE TABLE epochs (
@@ -259,14 +260,13 @@ class Catalog:
             default=0,
         )
 
-    def members(self, stream: str) -> list[tuple[int, int, int, int | None, int]]:
-        """Who is in which tree of a stream: tree, whether it is shared, query, since when, until when."""
-        rows = self.rows(
-            "SELECT t.id, t.shared, m.query, m.joined, m.until FROM trees t JOIN members m ON m.tree = t.id "
-            "WHERE t.stream = ? ORDER BY t.id, m.query",
+    def members(self, stream: str) -> list[tuple[Any, ...]]:
+        """Who is in which tree of a stream: tree, whether it is shared, query, joined, after, until."""
+        return self.rows(
+            "SELECT t.id, t.shared, m.query, m.joined, m.after, m.until FROM trees t "
+            "JOIN members m ON m.tree = t.id WHERE t.stream = ? ORDER BY t.id, m.query",
             stream,
         )
-        return [(tree, shared, query, joined, until) for tree, shared, query, joined, until in rows]
 
     @staticmethod
     def write_trees(database: sqlite3.Connection, stream: str, forest: Forest) -> None:
@@ -281,9 +281,9 @@ class Catalog:
                 [(tree.id, stream, tree.shared) for tree in forest.trees],
             )
             database.executemany(
-                "INSERT INTO members VALUES (?, ?, ?, ?)",
+                "INSERT INTO members VALUES (?, ?, ?, ?, ?)",
                 [
-                    (tree.id, number, member.joined, member.until)
+                    (tree.id, number, member.joined, member.after, member.until)
                     for tree in forest.trees
                     for number, member in tree.members.items()
                 ],
@@ -373,6 +373,17 @@ class Catalog:
         """The number of the last committed epoch; -1 before the first."""
         ((epoch,),) = self.rows("SELECT coalesce(max(epoch), -1) FROM epochs")
         return int(epoch)
+
+    def rate(self, stream: str) -> float | None:
+        """Rows a second of event time, of late; None as long as nobody can know."""
+        recent = self.rows(
+            "SELECT rows, watermark FROM epochs WHERE stream = ? AND watermark IS NOT NULL "
+            "ORDER BY epoch DESC LIMIT 20",
+            stream,
+        )
+        if len(recent) < 2 or recent[0][1] <= recent[-1][1]:
+            return None
+        return sum(rows for rows, _ in recent[:-1]) * 1e6 / (recent[0][1] - recent[-1][1])
 
     # files
 

@@ -201,7 +201,8 @@ class Epochs:
         """Let a tree take in its partials, and write the answers of its queries."""
         until = END_OF_TIME if part.progress.sealed else part.progress.watermark
         queries = {query.stored.id: query for query in tree.queries}
-        answers |= {number: _Answers() for number in queries}
+        for number in queries:
+            answers.setdefault(number, _Answers())
         tables = self._tables(part, tree, until)
         watched = len(part.queries) <= MOST_WATCHED
         while True:

@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 
 from windrow.operators.window_aggregate import BEGINNING
 from windrow.optimizer import sharing_class
-from windrow.runtime.trees import Membership, RunningTree
+from windrow.runtime.trees import Membership, RunningTree, SharedState
+from windrow.runtime.weaving import Weaver
 from windrow.slicing import RowWindow, slices
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
     from windrow.aggregates import Partial
+    from windrow.optimizer.weave import Tree
     from windrow.runtime.home import Home
     from windrow.runtime.trees import RunningQuery
-    from windrow.slicing import Comb
+    from windrow.slicing import Comb, Window
 
 
 class Forest:
@@ -31,6 +33,7 @@ class Forest:
         self._home = home
         self._stream = stream
         self._trees: dict[int, RunningTree] | None = None
+        self._planned: dict[int, Tree] = {}
         self.changed = False
         """Whether the catalog does not know yet who is in which tree."""
 
@@ -66,7 +69,7 @@ class Forest:
         fresh = [query for number, query in running.items() if number not in placed]
         if fresh:
             self.changed = True
-            self._plant(fresh, None if anew else latest, evaluated, anew=anew)
+            self._plant(fresh, latest, evaluated, anew=anew)
         return [tree for tree in trees.values() if not tree.members.keys().isdisjoint(running)]
 
     def leave(self, queries: Iterable[int], evaluated: int) -> None:
@@ -84,12 +87,12 @@ class Forest:
     def _known(self, running: dict[int, RunningQuery]) -> dict[int, RunningTree]:
         if self._trees is None:
             self._trees = {}
-            for number, shared, query, joined, until in self._home.catalog.members(self._stream):
+            for number, shared, query, *rest in self._home.catalog.members(self._stream):
                 if query not in running:
                     self.changed = True
                     continue
                 tree = self._trees.setdefault(number, RunningTree(number, {}, bool(shared)))
-                tree.members[query] = Membership(running[query], joined, until)
+                tree.members[query] = Membership(running[query], *rest)
         for tree in self._trees.values():
             for number, member in tree.members.items():
                 if number in running and member.query is not running[number]:  # registered again
@@ -98,31 +101,85 @@ class Forest:
         return self._trees
 
     def _plant(self, fresh: list[RunningQuery], latest: int | None, evaluated: int, *, anew: bool) -> None:
-        assert self._trees is not None
-        by_class: dict[Hashable, list[RunningTree]] = {}
-        if not anew:
-            for tree in self._trees.values():
-                alike = sharing_class(tree.queries[0].plan)
-                if alike is not None:
-                    by_class.setdefault(alike, []).append(tree)
-        joining: dict[int, list[RunningQuery]] = {}
+        """New queries into trees, class by class."""
+        by_class: dict[Hashable, list[RunningQuery]] = {}
         for query in fresh:
             query.stored = replace(query.stored, complete_after=latest)
             alike = sharing_class(query.plan)
-            candidates = by_class.setdefault(alike, []) if alike is not None else []
-            if not candidates:
-                candidates.append(RunningTree(self._home.new_tree(), {}))
-            joining.setdefault(candidates[0].id, []).append(query)
-            self._trees.setdefault(candidates[0].id, candidates[0])
+            if alike is None:
+                self._join(self._new_tree(), [query], evaluated)
+            else:
+                by_class.setdefault(alike, []).append(query)
+        for alike, queries in by_class.items():
+            trees = [] if anew else self._trees_of(alike)
+            self._plant_class(queries, trees, evaluated)
+
+    def _plant_class(self, fresh: list[RunningQuery], trees: list[RunningTree], evaluated: int) -> None:
+        weaver = self._weaver(trees, fresh[0])
+        waiting: dict[Window, list[RunningQuery]] = {}
+        for query in fresh:
+            waiting.setdefault(_window(query), []).append(query)
+        joining: dict[int, list[RunningQuery]] = {}
+        if weaver.hint != "no_share":
+            for tree in trees:
+                for window in tree.windows & waiting.keys():
+                    joining.setdefault(tree.id, []).extend(waiting.pop(window))
+        if waiting:
+            if trees:
+                placed = weaver.place(list(waiting), [self._woven(tree, weaver) for tree in trees])
+            else:
+                placed = [(None, tree) for tree in weaver.plant(q for q in waiting for _ in waiting[q])]
+            for place, woven in placed:
+                tree = self._new_tree() if place is None else trees[place]
+                self._planned[tree.id] = woven
+                for window in woven.windows:
+                    joining.setdefault(tree.id, []).extend(waiting.pop(window, ()))
+        assert self._trees is not None
         for number, queries in joining.items():
-            tree = self._trees[number]
-            past = _Past(tree, evaluated) if tree.members else None
-            for query in queries:
-                since = past.complete_after(query) if past is not None else None
-                if since is not None and latest is not None and since < latest:
-                    query.stored = replace(query.stored, complete_after=since)
-            members = {query.stored.id: Membership(query, query.stored.complete_after) for query in queries}
-            tree.rearrange(tree.members | members, evaluated)
+            self._join(self._trees[number], queries, evaluated)
+
+    def _woven(self, tree: RunningTree, weaver: Weaver) -> Tree:
+        """A running tree as the optimizer sees it; windows that have gone may still be in it."""
+        if tree.id not in self._planned:
+            self._planned[tree.id] = weaver.model.tree(tree.windows)
+        return self._planned[tree.id]
+
+    def _join(self, tree: RunningTree, queries: list[RunningQuery], evaluated: int) -> None:
+        """Queries into a tree; what it holds already may tell them of the past."""
+        past = _Past(tree, evaluated) if tree.members else None
+        members = {}
+        for query in queries:
+            since, latest = None, query.stored.complete_after
+            if past is not None:
+                since = past.complete_after(query)
+            if since is not None and latest is not None and since < latest:
+                query.stored = replace(query.stored, complete_after=since)
+            joined = query.stored.complete_after
+            alone = joined is None or isinstance(query.plan.window, RowWindow)
+            after = BEGINNING if alone or joined is None else joined + _window(query).range
+            members[query.stored.id] = Membership(query, joined, after)
+        tree.rearrange(tree.members | members, evaluated)
+
+    def _new_tree(self) -> RunningTree:
+        assert self._trees is not None
+        tree = RunningTree(self._home.new_tree(), {})
+        self._trees[tree.id] = tree
+        return tree
+
+    def _trees_of(self, alike: Hashable) -> list[RunningTree]:
+        return [tree for tree in self.trees if tree.members and sharing_class(tree.queries[0].plan) == alike]
+
+    def _weaver(self, trees: list[RunningTree], query: RunningQuery) -> Weaver:
+        known = [tree.state.operator.groups_known for tree in trees if isinstance(tree.state, SharedState)]
+        rate = self._home.catalog.rate(self._stream)
+        return Weaver.of(
+            rate, max(known, default=None), grouped=bool(query.plan.keys), hint=self._home.optimizer
+        )
+
+
+def _window(query: RunningQuery) -> Window:
+    assert not isinstance(query.plan.window, RowWindow)
+    return query.plan.window
 
 
 class _Past:
@@ -146,8 +203,7 @@ class _Past:
 
     def complete_after(self, query: RunningQuery) -> int | None:
         """Windows of the query that begin later than this could be answered; None: no window could."""
-        window = query.plan.window
-        assert not isinstance(window, RowWindow)
+        window = _window(query)
         needed = [self._cut_since(comb) for comb in slices(window).cuts.combs]
         needed += [self._partials.get(p) for item in query.plan.aggregates for p in item.partials]
         known = [since for since in needed if since is not None]

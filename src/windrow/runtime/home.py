@@ -75,6 +75,8 @@ class Home:
         self.path = Path(directory).absolute()
         self.uncounted: dict[tuple[Any, ...], int] = {}
         """By pass, for how many batches more its values are not worth being counted (not on disk)."""
+        self.optimizer: str | None = None
+        """Which optimizer plans the trees; None: whichever finds the cheapest plan."""
         self._counting = Lock()
         self._last_tree = 0
         try:

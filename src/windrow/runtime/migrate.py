@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.feather
 
-from windrow.operators.window_aggregate import END_OF_TIME
+from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.runtime.catalog import FORMAT, SCHEMA, Catalog, DataFile
 from windrow.runtime.durable import reading, remove
 from windrow.runtime.slice_log import State, write_file
@@ -42,7 +42,9 @@ def _from_3(database: sqlite3.Connection) -> None:
 def _plant(database: sqlite3.Connection) -> None:
     running = "FROM queries WHERE started AND NOT dropped AND NOT sealed AND quarantined IS NULL"
     database.execute(f"INSERT INTO trees (id, stream, shared) SELECT id, stream, 0 {running}")
-    database.execute(f"INSERT INTO members SELECT id, id, complete_after, {END_OF_TIME} {running}")
+    database.execute(
+        f"INSERT INTO members SELECT id, id, complete_after, {BEGINNING}, {END_OF_TIME} {running}"
+    )
 
 
 def _create(database: sqlite3.Connection, *tables: str) -> None:

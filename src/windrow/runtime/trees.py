@@ -47,20 +47,15 @@ class Membership:
     query: RunningQuery
     joined: int | None = None
     """The latest event time when it came: later rows are cut and lifted for it. None: all are."""
+    after: int = BEGINNING
     until: int = END_OF_TIME
-    """Up to which evaluation the tree answers it."""
+    """The tree answers its evaluations behind the one, up to the other."""
 
     @property
     def window(self) -> Window:
         """Its window, which in a shared tree is of time."""
         assert not isinstance(self.query.plan.window, RowWindow)
         return self.query.plan.window
-
-    @property
-    def after(self) -> int:
-        """Behind which evaluation the tree answers it: the windows up to there lack rows."""
-        complete = self.query.stored.complete_after
-        return BEGINNING if complete is None else complete + self.window.range
 
 
 @dataclass
@@ -76,6 +71,11 @@ class RunningTree:
     apart: set[int] = field(default_factory=set)
     """Queries that are answered one by one, because one of them is suspected to fail."""
     _loading: RLock = field(default_factory=RLock, repr=False)
+
+    @property
+    def windows(self) -> set[Window]:
+        """The windows of the queries that stay in it."""
+        return {member.window for member in self.members.values() if member.until == END_OF_TIME}
 
     @property
     def queries(self) -> list[RunningQuery]:
@@ -108,7 +108,8 @@ class RunningTree:
 
     def _rearrange(self, members: dict[int, Membership], evaluated: int) -> None:
         self.members = members
-        becomes_shared = len(members) > 1 and not self.shared
+        leaving = any(member.until < END_OF_TIME for member in members.values())
+        becomes_shared = (len(members) > 1 or leaving) and not self.shared
         self.shared |= becomes_shared
         if self.state is None or not members:
             return
