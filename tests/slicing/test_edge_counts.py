@@ -75,7 +75,7 @@ def test_however_a_component_is_worked_out(combs, limits):
     expected = marked(combs)
     pairs = {(comb.period, comb.phase) for comb in combs}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components, "MOST_TERMS", limits[0])
+        patch.setattr(components, "MOST_IN_TERMS", limits[0])
         patch.setattr(components, "MOST_CELLS", limits[1])
         patch.setattr(components, "FEW_COMBS", 1)
         length = lcm(*(period for period, _ in pairs))
@@ -125,7 +125,7 @@ def test_bounds_hold_and_are_said_to_be_bounds(combs, budget):
     assume(len(kept) > 1)
     expected = marked(combs) / lcm(*(comb.period for comb in combs))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(components, "MOST_TERMS", 2)
+        patch.setattr(components, "MOST_IN_TERMS", 2)
         low, share, high = estimated(tuple(kept), budget)
     assert low - 1e-9 <= expected <= high + 1e-9
     assert low <= share <= high
