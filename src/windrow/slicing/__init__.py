@@ -3,6 +3,7 @@
 from windrow.slicing.composite import composite, composite_slide, edges
 from windrow.slicing.cuts import Comb, Cuts
 from windrow.slicing.cutty import cutty, cutty_per_window
+from windrow.slicing.edge_counts import EdgeCount, EdgeRate, count_edges, edge_rate
 from windrow.slicing.granules import cuts_for_pass, granules
 from windrow.slicing.pairs import pairs, pairs_per_window
 from windrow.slicing.panes import panes, panes_per_window
@@ -14,14 +15,18 @@ from windrow.slicing.window import Window
 __all__ = [
     "Comb",
     "Cuts",
+    "EdgeCount",
+    "EdgeRate",
     "RowWindow",
     "Slices",
     "Window",
     "composite",
     "composite_slide",
+    "count_edges",
     "cuts_for_pass",
     "cutty",
     "cutty_per_window",
+    "edge_rate",
     "edges",
     "granules",
     "pairs",
