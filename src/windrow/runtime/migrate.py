@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -22,13 +23,14 @@ def migrate(home: Home, found: int) -> None:
     if found == 1:
         _from_1(home)
     else:
-        _from_2(home)
+        _add_tables(home)
 
 
-def _from_2(home: Home) -> None:
-    """Format 2 did not remember what Spark had said about statements."""
+def _add_tables(home: Home) -> None:
+    """Format 2 did not remember what Spark had said about statements, nor format 3 what clients ask for."""
     with home.catalog.transaction() as database:
-        database.execute(next(line for line in SCHEMA.split(";\n") if "TABLE described" in line))
+        for statement in filter(str.strip, SCHEMA.split(";\n")):
+            database.execute(re.sub("(TABLE|INDEX) ", r"\1 IF NOT EXISTS ", statement, count=1))
         database.execute("UPDATE about SET format = ?", (FORMAT,))
 
 
