@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -67,6 +68,11 @@ CREATE TABLE files (
 CREATE INDEX files_by_owner ON files (kind, owner, level, first_epoch);
 CREATE TABLE doomed (path TEXT PRIMARY KEY, clock REAL NOT NULL);
 CREATE TABLE described (question TEXT PRIMARY KEY, schema BLOB NOT NULL);
+CREATE TABLE requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, together INTEGER, kind TEXT NOT NULL,
+    name TEXT NOT NULL COLLATE NOCASE, sql TEXT NOT NULL, retain INTEGER, clock REAL NOT NULL,
+    answered INTEGER NOT NULL DEFAULT 0, refused TEXT);
+CREATE INDEX waiting_requests ON requests (id) WHERE NOT answered;
 """
 
 
@@ -118,7 +124,7 @@ class StoredQuery:
     @property
     def schema_id(self) -> str:
         """A name for the result schema."""
-        return sha256(self.schema.to_string().encode()).hexdigest()[:16]
+        return _schema_id(self.schema)
 
     @property
     def runs(self) -> bool:
@@ -131,6 +137,17 @@ class StoredQuery:
         if self.retain is None or self.latest_end is None:
             return None
         return self.latest_end - self.retain
+
+
+@dataclass(frozen=True)
+class NewQuery:
+    """A query that the catalog is to remember."""
+
+    name: str
+    sql: str
+    stream: str
+    schema: pa.Schema
+    retain: int | None = None
 
 
 @dataclass(frozen=True)
@@ -230,13 +247,22 @@ class Catalog:
 
     def queries(self) -> list[StoredQuery]:
         """The queries that have not been dropped, in the order in which they came."""
+        return self._stored("")
+
+    def query(self, name: str) -> StoredQuery | None:
+        """A query by its name."""
+        return next(iter(self._stored("AND name = ?", name)), None)
+
+    def _stored(self, condition: str, *values: Any) -> list[StoredQuery]:
         rows = self.rows(
             "WITH shares AS (SELECT tree, count(*) AS members FROM members GROUP BY tree) "
             "SELECT q.id, name, sql, q.stream, schema, retain, started, sealed, complete_after, quarantined, "
             "quarantined_epoch, delivered, answers, latest_end, "
             "coalesce(sum(t.entries / s.members), 0), coalesce(sum(t.bytes / s.members), 0) "
             "FROM queries q LEFT JOIN members m ON m.query = q.id LEFT JOIN trees t ON t.id = m.tree "
-            "LEFT JOIN shares s ON s.tree = m.tree WHERE NOT dropped GROUP BY q.id ORDER BY q.id"
+            "LEFT JOIN shares s ON s.tree = m.tree "
+            f"WHERE NOT dropped {condition} GROUP BY q.id ORDER BY q.id",
+            *values,
         )
         return [
             StoredQuery(
@@ -245,9 +271,10 @@ class Catalog:
             for number, name, sql, stream, schema, retain, started, sealed, *rest in rows
         ]
 
-    def query(self, name: str) -> StoredQuery | None:
-        """A query by its name."""
-        return next((query for query in self.queries() if query.name.lower() == name.lower()), None)
+    def schema_ids(self) -> set[str]:
+        """The result schemas of the queries that have not been dropped."""
+        found = self.rows("SELECT DISTINCT schema FROM queries WHERE NOT dropped")
+        return {_schema_id(_schema(schema)) for (schema,) in found}
 
     def tree_ids(self, stream: str) -> list[int]:
         """The numbers of a stream's trees, which are those that still have a state."""
@@ -301,25 +328,44 @@ class Catalog:
         self, name: str, sql: str, stream: str, schema: pa.Schema, retain: int | None = None
     ) -> StoredQuery:
         """Remember a query; the same text under the same name again is the same query."""
+        return self.add_queries([NewQuery(name, sql, stream, schema, retain)])[0]
+
+    def add_queries(self, queries: Iterable[NewQuery]) -> list[StoredQuery]:
+        """Remember queries, all or none."""
         with self.transaction() as database:
-            known = self.query(name)
+            return self.insert_queries(database, queries)
+
+    def insert_queries(self, database: sqlite3.Connection, queries: Iterable[NewQuery]) -> list[StoredQuery]:
+        """The same, as part of a transaction."""
+        added = []
+        for new in queries:
+            known = self.same_query(new)
             if known is None:
-                database.execute(
+                found = database.execute(
                     "INSERT INTO queries (name, sql, stream, schema, retain) VALUES (?, ?, ?, ?, ?)",
-                    (name, sql, stream, schema.serialize().to_pybytes(), retain),
+                    (new.name, new.sql, new.stream, new.schema.serialize().to_pybytes(), new.retain),
                 )
-            elif known.sql != sql or known.schema != schema:
-                raise HomeError(
-                    f"there is a query '{known.name}' already:\n  {known.sql}\nuse another name, or drop "
-                    f"it: windrow query drop {self._path.parent} {known.name}"
-                )
-            elif known.retain != retain:
-                database.execute("UPDATE queries SET retain = ? WHERE id = ?", (retain, known.id))
-            self._write_learned(database)
-        self._learned.clear()
-        added = self.query(name)
-        assert added is not None
+                assert found.lastrowid is not None
+                known = StoredQuery(found.lastrowid, new.name, new.sql, new.stream, new.schema, new.retain)
+            elif known.retain != new.retain:
+                database.execute("UPDATE queries SET retain = ? WHERE id = ?", (new.retain, known.id))
+            added.append(replace(known, retain=new.retain))
+        self._write_learned(database)
         return added
+
+    def same_query(self, new: NewQuery) -> StoredQuery | None:
+        """The query under this name, which must be the same one; None if the name is free."""
+        known = self.query(new.name)
+        if known is not None and (known.sql != new.sql or known.schema != new.schema):
+            raise self.taken(known)
+        return known
+
+    def taken(self, known: StoredQuery) -> HomeError:
+        """That a name is not free."""
+        return HomeError(
+            f"there is a query '{known.name}' already:\n  {known.sql}\nuse another name, or drop it: "
+            f"windrow query drop {self._path.parent} {known.name}"
+        )
 
     def described(self, question: str) -> pa.Schema | None:
         """The schema that Spark gave for a statement, if it was ever asked."""
@@ -341,6 +387,7 @@ class Catalog:
             "INSERT OR REPLACE INTO described VALUES (?, ?)",
             [(question, schema.serialize().to_pybytes()) for question, schema in self._learned.items()],
         )
+        self._learned.clear()
 
     def note_delivered(self, delivered: dict[int, int]) -> None:
         """Remember up to which epoch sinks have had their answers."""
@@ -422,5 +469,11 @@ class Catalog:
             )
 
 
+@lru_cache(10_000)  # thousands of queries have few schemas, and reading one takes 10 µs
 def _schema(stored: bytes) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(stored))
+
+
+@lru_cache(10_000)
+def _schema_id(schema: pa.Schema) -> str:
+    return sha256(schema.to_string().encode()).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -25,15 +26,19 @@ def migrate(home: Home, found: int) -> None:
         _from_1(home)
         return
     with home.catalog.transaction() as database:
-        if found == 2:
-            _create(database, "described")
+        _add_tables(database)
         _from_3(database)
         database.execute("UPDATE about SET format = ?", (FORMAT,))
 
 
+def _add_tables(database: sqlite3.Connection) -> None:
+    """Format 2 did not remember what Spark had said about statements, nor format 3 what clients ask for."""
+    for statement in filter(str.strip, SCHEMA.split(";\n")):
+        database.execute(re.sub("(TABLE|INDEX) ", r"\1 IF NOT EXISTS ", statement, count=1))
+
+
 def _from_3(database: sqlite3.Connection) -> None:
     """In format 3 every query had a state of its own: now a tree of its own, of the same number."""
-    _create(database, "trees", "members")
     database.execute("ALTER TABLE queries DROP COLUMN entries")
     database.execute("ALTER TABLE queries DROP COLUMN state_bytes")
     _plant(database)
@@ -45,12 +50,6 @@ def _plant(database: sqlite3.Connection) -> None:
     database.execute(
         f"INSERT INTO members SELECT id, id, complete_after, {BEGINNING}, {END_OF_TIME} {running}"
     )
-
-
-def _create(database: sqlite3.Connection, *tables: str) -> None:
-    for statement in SCHEMA.split(";\n"):
-        if any(f"TABLE {table} (" in statement or f" ON {table} (" in statement for table in tables):
-            database.execute(statement)
 
 
 def _from_1(home: Home) -> None:

@@ -113,12 +113,16 @@ class StreamRunner:
         self,
         batch: DataFrame,
         batch_id: int,
-        queries: Iterable[RunningQuery],
-        tables: Mapping[str, DataFrame],
+        queries: Callable[[], Iterable[RunningQuery]],
+        tables: Callable[[Iterable[RunningQuery]], Mapping[str, DataFrame]],
         *,
         live: bool = False,
     ) -> Iterator[Part | None]:
-        """A batch of the stream, staged; None if it had been committed before."""
+        """A batch of the stream, staged; None if it had been committed before.
+
+        `queries` is asked when it is the batch's turn: one that came with the heartbeat before must not
+        miss it. From then on, who comes or goes is for the next epoch.
+        """
         with self._turn:
             if batch_id <= self.progress.batch:
                 yield None
@@ -127,9 +131,9 @@ class StreamRunner:
             # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
             skew = self.stream.skew if self.stream.skew is not None else (ONE_DAY if live else None)
             watermark = END_OF_TIME if self.progress.sealed else self.progress.watermark
-            with self._collected(
-                batch, Bounds(watermark, _ahead(clock, skew)), self._arranged(queries), tables
-            ) as part:
+            arranged = self._arranged(queries())
+            bounds = Bounds(watermark, _ahead(clock, skew))
+            with self._collected(batch, bounds, arranged, tables(arranged.queries)) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
                 part.progress = replace(
@@ -168,6 +172,12 @@ class StreamRunner:
             pass
 
     @contextmanager
+    def between_batches(self) -> Iterator[None]:
+        """Wait for a batch that is under way; while this is held, none is staged."""
+        with self._turn:
+            yield
+
+    @contextmanager
     def staged_frame(
         self, frame: DataFrame, fresh: list[RunningQuery], tables: Mapping[str, DataFrame], *, seal: bool
     ) -> Iterator[Part]:
@@ -198,13 +208,13 @@ class StreamRunner:
         return part
 
     @contextmanager
-    def beating(self, queries: Iterable[RunningQuery]) -> Iterator[Part | None]:
+    def beating(self, queries: Callable[[], Iterable[RunningQuery]]) -> Iterator[Part | None]:
         """A heartbeat, during which no batch is staged; None if one is, or if nothing would change."""
         if not self._turn.acquire(blocking=False):
             yield None
             return
         try:
-            yield self._heartbeat(queries)
+            yield self._heartbeat(queries())
         finally:
             self._turn.release()
 

@@ -101,9 +101,7 @@ PUSHED_LEVELS = 4.0
 
 def shared_any(windows: WindowSet, answers: Array, edges: float) -> Work:
     """Aggregates of blocks of growing sizes: a handful to push, the logarithm of the slices to answer."""
-    return Work(
-        0.0, PUSHED_LEVELS, _fired(windows, answers, 1.0 + np.log2(slices_in(windows, edges)))
-    )
+    return Work(0.0, PUSHED_LEVELS, _fired(windows, answers, 1.0 + np.log2(slices_in(windows, edges))))
 
 
 def _fired(windows: WindowSet, answers: Array, operations: Array | float) -> float:

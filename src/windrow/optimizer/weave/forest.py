@@ -87,7 +87,11 @@ class Forest:
             self._gather()
             return
         here = slice(self._combs, self._combs + added)
-        self._periods[here], self._phases[here], self._owners[here] = tree.combs.periods, tree.combs.phases, at + 1
+        self._periods[here], self._phases[here], self._owners[here] = (
+            tree.combs.periods,
+            tree.combs.phases,
+            at + 1,
+        )
         self._combs += added
 
     def _gather(self) -> None:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 class Greedy:
     """The trees that are left, and for every pair of them the edges together and the saving."""
 
-    def __init__(self, trees: Iterable[Tree], cost: CostModel, price: Price, *, disjoint: bool = True) -> None:
+    def __init__(
+        self, trees: Iterable[Tree], cost: CostModel, price: Price, *, disjoint: bool = True
+    ) -> None:
         self.cost = cost
         self.price = price
         self.disjoint = disjoint

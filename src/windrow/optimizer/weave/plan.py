@@ -47,7 +47,13 @@ class Plan:
 
     @classmethod
     def of(
-        cls, optimizer: str, trees: Sequence[Tree], model: CostModel, started: float, *, combined: bool = False
+        cls,
+        optimizer: str,
+        trees: Sequence[Tree],
+        model: CostModel,
+        started: float,
+        *,
+        combined: bool = False,
     ) -> Plan:
         """A full plan of trees, begun at an instant of `perf_counter`."""
         cuts = all_cuts(trees) if combined else None
@@ -117,7 +123,9 @@ class Plan:
         if combined is None:
             most = self.model.of([alone])
         else:
-            most = self.model.of([*trees, alone], combined.joined(alone.combs)) - self.model.of(trees, combined)
+            most = self.model.of([*trees, alone], combined.joined(alone.combs)) - self.model.of(
+                trees, combined
+            )
         return self._changed(trees, combined, max(0.0, self.floor - most), started)
 
     def _place(self, window: Window) -> int | None:
