@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from windrow.operators.window_aggregate import BEGINNING
 from windrow.optimizer import sharing_class
+from windrow.optimizer.weave import Weaver
 from windrow.runtime.trees import Membership, RunningTree, SharedState
-from windrow.runtime.weaving import Weaver
 from windrow.slicing import RowWindow, slices
 
 if TYPE_CHECKING:
@@ -84,6 +84,31 @@ class Forest:
                 if not left:
                     del trees[tree.id]
 
+    def groups(self, queries: Iterable[RunningQuery]) -> list[list[RunningQuery]]:
+        """The queries that may share passes over the rows: all of them, unless a class is cheaper, or was
+        asked to be run, with a pass for each tree."""
+        apart: dict[int, int] = {}
+        for trees in self._by_class().values():
+            if len(trees) > 1 and self._separate(trees):
+                for place, tree in enumerate(trees[1:], start=1):
+                    apart |= dict.fromkeys(tree.members, place)
+        groups: dict[int, list[RunningQuery]] = {}
+        for query in queries:
+            groups.setdefault(apart.get(query.stored.id, 0), []).append(query)
+        return list(groups.values())
+
+    def _separate(self, trees: list[RunningTree]) -> bool:
+        weaver = self._weaver(trees, trees[0].queries[0])
+        return weaver.separate([self._woven(tree, weaver) for tree in trees])
+
+    def _by_class(self) -> dict[Hashable, list[RunningTree]]:
+        classes: dict[Hashable, list[RunningTree]] = {}
+        for tree in self.trees:
+            alike = sharing_class(tree.queries[0].plan) if tree.members else None
+            if alike is not None:
+                classes.setdefault(alike, []).append(tree)
+        return classes
+
     def _known(self, running: dict[int, RunningQuery]) -> dict[int, RunningTree]:
         if self._trees is None:
             self._trees = {}
@@ -110,9 +135,9 @@ class Forest:
                 self._join(self._new_tree(), [query], evaluated)
             else:
                 by_class.setdefault(alike, []).append(query)
+        known = {} if anew else self._by_class()
         for alike, queries in by_class.items():
-            trees = [] if anew else self._trees_of(alike)
-            self._plant_class(queries, trees, evaluated)
+            self._plant_class(queries, known.get(alike, []), evaluated)
 
     def _plant_class(self, fresh: list[RunningQuery], trees: list[RunningTree], evaluated: int) -> None:
         weaver = self._weaver(trees, fresh[0])
@@ -165,9 +190,6 @@ class Forest:
         tree = RunningTree(self._home.new_tree(), {})
         self._trees[tree.id] = tree
         return tree
-
-    def _trees_of(self, alike: Hashable) -> list[RunningTree]:
-        return [tree for tree in self.trees if tree.members and sharing_class(tree.queries[0].plan) == alike]
 
     def _weaver(self, trees: list[RunningTree], query: RunningQuery) -> Weaver:
         known = [tree.state.operator.groups_known for tree in trees if isinstance(tree.state, SharedState)]

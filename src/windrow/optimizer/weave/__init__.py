@@ -10,6 +10,7 @@ from windrow.optimizer.weave.no_share import no_share
 from windrow.optimizer.weave.plan import Plan
 from windrow.optimizer.weave.tree import Tree
 from windrow.optimizer.weave.weave_share import tri_weave, weave_share
+from windrow.optimizer.weave.weaver import Weaver
 from windrow.optimizer.weave.window_set import WindowSet
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "CostModel",
     "Plan",
     "Tree",
+    "Weaver",
     "WindowSet",
     "best_plan",
     "full_pairwise",

@@ -15,14 +15,15 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from windrow.optimizer.weave import OPTIMIZERS, CostModel, named
+from windrow.optimizer.weave.best import OPTIMIZERS, named
 from windrow.optimizer.weave.constants import SECONDS
+from windrow.optimizer.weave.cost import CostModel
 from windrow.slicing import cuts_for_pass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from windrow.optimizer.weave import Tree
+    from windrow.optimizer.weave.tree import Tree
     from windrow.slicing import Window
 
 PLANNING_SECONDS = 0.5
