@@ -17,8 +17,8 @@ Two aggregates that name the same partial share it: AVG(x) costs nothing beside 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,6 +87,19 @@ class Partial(ABC):
     def value(self) -> str:
         """Spark SQL for what a single row has to give."""
         return self.argument
+
+    @property
+    def aggregated_by(self) -> Literal["hashing", "sorting", "objects"]:
+        """How Spark groups it: hashing takes buffers of fixed size. One partial that is not hashed makes
+        Spark sort rows, or keep objects, for all others of its SELECT too."""
+        return "hashing"
+
+    def of_rows(self, condition: str) -> Self:
+        """The same of the rows that meet a condition, Spark SQL; the values of others are not looked at.
+
+        FILTER is no protection: Spark computes an argument that two aggregates share before it asks.
+        """
+        return replace(self, argument=f"CASE WHEN {condition} THEN {self.argument} END")
 
     @abstractmethod
     def lift(self, values: pa.Array) -> list[pa.Array]:

@@ -6,7 +6,7 @@ where all values of a slice are equal (see `higher_moments.py`). Nothing is inve
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,6 +35,10 @@ class CoMomentsPartial(Partial):
         parts = ("count", "avgx", "avgy", "sxx", "syy", "sxy")
         greatest = (f"max(CASE WHEN {b} IS NOT NULL THEN {a} END)" for a, b in ((x, y), (y, x)))
         return (*(f"regr_{part}({y}, {x})" for part in parts), *greatest)
+
+    def of_rows(self, condition: str) -> CoMomentsPartial:
+        x, y = (f"CASE WHEN {condition} THEN {sql} END" for sql in (self.argument, self.other))
+        return replace(self, argument=x, other=y)
 
     @property
     def value(self) -> str:

@@ -24,6 +24,10 @@ class CountPartial(Partial):
     def expressions(self) -> tuple[str, ...]:
         return (f"count({self.argument})",)
 
+    def of_rows(self, condition: str) -> CountPartial:
+        given = "1" if self.argument == "*" else self.argument
+        return CountPartial(f"CASE WHEN {condition} THEN {given} END")
+
     @property
     def value(self) -> str:
         return ANY_ROW if self.argument == "*" else f"{self.argument} IS NOT NULL"

@@ -9,7 +9,7 @@ BOOL_AND and BOOL_OR are the MIN and MAX of booleans.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -57,6 +57,11 @@ class ExtremePartial(Partial):
     @property
     def expressions(self) -> tuple[str, ...]:
         return (f"{'min' if self.least else 'max'}({self.argument})",)
+
+    @property
+    def aggregated_by(self) -> Literal["hashing", "sorting"]:
+        fixed = not is_ranked(self.of_type) or pat.is_decimal(self.of_type)
+        return "hashing" if fixed else "sorting"
 
     def lift(self, values: pa.Array) -> list[pa.Array]:
         return [values]

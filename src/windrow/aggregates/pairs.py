@@ -11,7 +11,7 @@ A record is three columns: the key, whether there is a value, and the value, all
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -42,6 +42,10 @@ class PairPartial(Partial):
     @property
     def expressions(self) -> tuple[str, ...]:
         return (f"{'min' if self.least else 'max'}({self.argument})",)
+
+    @property
+    def aggregated_by(self) -> Literal["sorting"]:
+        return "sorting"
 
     def lift(self, values: pa.Array) -> list[pa.Array]:
         return [values]

@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -120,6 +120,10 @@ class DistinctPartial(Partial):
     def expressions(self) -> tuple[str, ...]:
         return (f"hll_sketch_agg({self.value}, {self.lg_k})",)
 
+    @property
+    def aggregated_by(self) -> Literal["objects"]:
+        return "objects"
+
     def lift(self, values: pa.Array) -> list[pa.Array]:
         return [pa.array([self._one(value) for value in values.to_pylist()], pa.large_binary())]
 
@@ -150,6 +154,10 @@ class QuantilePartial(Partial):
             f"count(CASE WHEN isnan({self.argument}) THEN 1 END)",
             f"kll_sketch_agg_double({self.argument}, {self.k})",
         )
+
+    @property
+    def aggregated_by(self) -> Literal["objects"]:
+        return "objects"
 
     def lift(self, values: pa.Array) -> list[pa.Array]:
         nan = pc.fill_null(pc.is_nan(values), False)

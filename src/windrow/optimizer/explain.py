@@ -9,9 +9,10 @@ from windrow.cql import format_duration
 from windrow.final import shipped_costs
 from windrow.optimizer.bounds import Bounds
 from windrow.optimizer.lifted_passes import LiftedPass
-from windrow.optimizer.passes import share_passes
+from windrow.optimizer.pack_passes import plan_passes
 from windrow.optimizer.physical import choose_algorithms, slices_per_window
 from windrow.optimizer.row_passes import RowPass
+from windrow.optimizer.woven_passes import WovenPass
 from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_per_window, edges, slices
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def explain(
     if not queries and not quarantined:
         return "no queries"
     lines: list[str] = []
-    passes = share_passes(queries)
+    passes = plan_passes(queries)
     explained: dict[str, int] = {}
     for number, shared in enumerate(passes, start=1):
         stream = shared.query.stream
@@ -83,9 +84,11 @@ def explain(
     return "\n".join(lines)
 
 
-def _steps(shared: Pass | RowPass | LiftedPass) -> list[str]:
+def _steps(shared: Pass | RowPass | LiftedPass | WovenPass) -> list[str]:
     """What Spark does with a batch."""
     readable = shared.query.readable
+    if isinstance(shared, WovenPass):
+        return _woven_steps(shared)
     if isinstance(shared, RowPass):
         given = dict.fromkeys(readable(sql) for sql in (*shared.query.keys, *shared.values.values()))
         ties = f", then by {', '.join(shared.order)}" if shared.order else ""
@@ -117,6 +120,20 @@ def _contents(query: AggregateQuery) -> list[str]:
         if contents is not None:
             served.setdefault(contents, []).append(query.readable(str(item)))
     return [f"{query.readable(str(contents))}, for {', '.join(items)}" for contents, items in served.items()]
+
+
+def _woven_steps(shared: WovenPass) -> list[str]:
+    readable = shared.query.readable
+    predicates = [readable(sql) for word in shared.words.values() for sql in word]
+    steps = [
+        f"mark rows by {_some(len(predicates), 'predicate')}: {'; '.join(predicates)}",
+        f"lift {', '.join(map(readable, shared.expressions)) or 'the groups'}",
+    ]
+    for copy in shared.copies:
+        by = f"by {', '.join(map(readable, copy.keys))}" if copy.keys else "ungrouped"
+        served = f"{_some(len(copy.strands), 'class')}, {_some(len(copy.predicates), 'predicate')}"
+        steps.append(f"{by}: {served}; cut {describe_cuts(copy.cuts)}")
+    return steps
 
 
 def _describe_pattern(shared: Pass) -> str:
@@ -162,7 +179,12 @@ def _describe_shares(query: AggregateQuery) -> str:
 
 
 def _rows(count: int) -> str:
-    return f"{count} row{'s'[: count != 1]}"
+    return _some(count, "row")
+
+
+def _some(count: int, what: str) -> str:
+    plural = "es" if what.endswith("s") else "s"
+    return f"{count} {what}{plural if count != 1 else ''}"
 
 
 def describe_choice(choice: Choice, per_window: int, *, hinted: bool) -> str:

@@ -10,8 +10,9 @@ import pyarrow.compute as pc
 
 from windrow.errors import QueryFailed
 from windrow.operators.window_aggregate import SLICE
-from windrow.optimizer import LiftedPass, RowPass, tally_sql
+from windrow.optimizer import LiftedPass, Pass, RowPass, WovenPass, tally_sql
 from windrow.optimizer.bounds import DEAD, LATE, LATEST, ROWS
+from windrow.optimizer.woven_passes import COPY
 from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
 
 if TYPE_CHECKING:
@@ -20,7 +21,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from windrow.logical import AggregateQuery, Stream
-    from windrow.optimizer import Bounds, Pass
+    from windrow.optimizer import Bounds
+
+    AnyPass = Pass | RowPass | LiftedPass | WovenPass
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Tally:
 
 
 def collect(
-    shared: Pass | RowPass | LiftedPass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
+    shared: AnyPass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
 ) -> tuple[pa.Table, Tally | None]:
     """The partials (or rows) of a pass and, from a pass that sees every row, the tally of the batch."""
     frames = {shared.query.stream.name: batch} | {e.table: tables[e.table] for e in shared.query.enrichments}
@@ -43,17 +46,30 @@ def collect(
             collected = select(batch.sparkSession, shared.sql(bounds), frames).toArrow()
     except SPARK_ERRORS as error:
         raise QueryFailed(reason(error)) from error
-    collected = with_key_types(collected.rename_columns(shared.columns), shared.query)
+    collected = collected.rename_columns(shared.columns)
+    if not isinstance(shared, WovenPass):
+        collected = with_key_types(collected, shared.query)
     if not shared.sees_every_row:
         return collected, None
     if isinstance(shared, RowPass | LiftedPass):
         tally = _tally_rows(collected)
     else:
-        tally = _tally(collected)
+        counted = collected if isinstance(shared, Pass) else collected.filter(pc.equal(collected[COPY], 0))
+        tally = _tally(counted)
         collected = collected.drop_columns([LATEST, ROWS])
     if tally.late or tally.dead:
         collected = collected.filter(pc.greater(collected[SLICE], LATE))
     return collected, tally
+
+
+def by_query(shared: AnyPass, collected: pa.Table) -> dict[str, pa.Table]:
+    """What a pass has collected for each of its queries; those of one class get the same table."""
+    if not isinstance(shared, WovenPass):
+        return dict.fromkeys(shared.queries, collected)
+    tables: dict[str, pa.Table] = {}
+    for strand, table in shared.tables(collected):
+        tables |= dict.fromkeys(strand.queries, with_key_types(table, strand.query))
+    return tables
 
 
 def tally_batch(stream: Stream, batch: DataFrame, bounds: Bounds) -> Tally:

@@ -1,7 +1,7 @@
 """Staging: what Spark makes of a batch, before an epoch takes it in.
 
 1. The shared passes run: partials as Arrow, and a tally of the rows. A pass that fails is run again
-   query by query, so that only the culprits are left out.
+   with ever fewer queries, so that only the culprits are left out.
 2. The watermark moves to the latest event time minus the stream's delay.
 3. The rows that were refused wait to be written with the epoch that commits the batch.
 
@@ -22,13 +22,15 @@ from pyspark.sql import functions as F
 from windrow.aggregates.contents import Counts
 from windrow.errors import QueryFailed, SourceError, WindrowError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
-from windrow.optimizer import Bounds, Pass, share_passes
+from windrow.optimizer import Bounds, Pass, WovenPass
 from windrow.optimizer.bounds import FILE, YEAR_10000
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.catalog import Progress
-from windrow.runtime.collect import Tally, collect, tally_batch
+from windrow.runtime.collect import Tally, by_query, collect, tally_batch
+from windrow.runtime.culprits import culprits
 from windrow.runtime.faults import reach
 from windrow.runtime.forest import Forest
+from windrow.runtime.planned_passes import PlannedPasses
 from windrow.runtime.refused_tables import write_refused
 from windrow.runtime.slice_log import SliceLog
 from windrow.runtime.trees import RunningQuery as RunningQuery
@@ -47,7 +49,7 @@ if TYPE_CHECKING:
     from windrow.runtime.sources import FileSource
     from windrow.runtime.trees import RunningTree
 
-    AnyPass = Pass | RowPass | LiftedPass
+    AnyPass = Pass | RowPass | LiftedPass | WovenPass
 
 ONE_DAY = 86_400_000_000
 BATCHES_UNCOUNTED = 100
@@ -102,6 +104,7 @@ class StreamRunner:
         self._home = home
         self.clock = clock
         self._source = source
+        self._planned = PlannedPasses()
 
     @property
     def reads_files(self) -> bool:
@@ -257,7 +260,8 @@ class StreamRunner:
         part: Part,
         tables: Mapping[str, DataFrame],
     ) -> Iterator[Part]:
-        passes = share_passes({query.stored.name: query.plan for query in part.queries})
+        groups = self.forest.groups(part.queries)
+        passes = self._planned.of([{q.stored.name: q.plan for q in group} for group in groups])
         several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
         # Keeping a batch was measured to cost as much as aggregating it twice, so Parquet is read again;
         # text is dearer to parse, and a frame of the caller's need not give the same rows twice.
@@ -271,19 +275,16 @@ class StreamRunner:
             for shared in map(self._by_experience, passes):
                 try:
                     table, counted = collect(shared, batch, bounds, tables)
-                    self._experience(shared, len(table), counted)
-                    for name in shared.queries:
-                        partials.setdefault(name, []).append(table)
+                    self._experience(shared, table, counted)
+                    for name, own in by_query(shared, table).items():
+                        partials.setdefault(name, []).append(own)
                     tally = tally or counted
                 except QueryFailed:
                     tally = self._tally(batch, bounds)
                     suspects |= shared.queries
-            for name, plan in suspects.items():
-                try:
-                    alone = share_passes({name: plan})
-                    partials[name] = [collect(own, batch, bounds, tables)[0] for own in alone]
-                except QueryFailed as error:
-                    part.failed[name] = error
+            if suspects:
+                found, part.failed = self._without_culprits(suspects, batch, bounds, tables)
+                partials |= found
             part.partials = partials
             part.tally = tally or self._tally(batch, bounds)
             part.refused = lambda epoch: write_refused(
@@ -294,6 +295,36 @@ class StreamRunner:
             if keep:
                 batch.unpersist()
 
+    def _without_culprits(
+        self,
+        suspects: Mapping[str, AggregateQuery],
+        batch: DataFrame,
+        bounds: Bounds,
+        tables: Mapping[str, DataFrame],
+    ) -> tuple[dict[str, list[pa.Table]], dict[str, Exception]]:
+        """What queries of which some fail collect, and why those fail."""
+
+        def run(queries: Mapping[str, AggregateQuery]) -> dict[str, list[pa.Table]]:
+            found: dict[str, list[pa.Table]] = {}
+            for shared in self._planned.plan(queries):
+                for name, own in by_query(shared, collect(shared, batch, bounds, tables)[0]).items():
+                    found.setdefault(name, []).append(own)
+            return found
+
+        failed: dict[str, Exception] = {**culprits(suspects, run)}
+        innocent = {name: plan for name, plan in suspects.items() if name not in failed}
+        try:
+            return run(innocent), failed
+        except QueryFailed:
+            self._planned.give_up_weaving()
+        found: dict[str, list[pa.Table]] = {}
+        for name, plan in innocent.items():
+            try:
+                found |= run({name: plan})
+            except QueryFailed as error:
+                failed[name] = error
+        return found, failed
+
     def _by_experience(self, shared: AnyPass) -> AnyPass:
         """A pass that counts values does so only where that was seen to make few entries of many rows."""
         left = self._home.uncounted.get(_place(shared))
@@ -301,14 +332,16 @@ class StreamRunner:
             return shared
         return replace(shared, row_by_row=left > 0)
 
-    def _experience(self, shared: AnyPass, entries: int, counted: Tally | None) -> None:
+    def _experience(self, shared: AnyPass, collected: pa.Table, counted: Tally | None) -> None:
         """Note whether counting paid; where it did not, try again after some batches."""
+        if isinstance(shared, WovenPass) and counted is not None:
+            self._planned.learn(shared, collected, counted.rows)
         if not isinstance(shared, Pass) or not isinstance(shared.contents, Counts) or counted is None:
             return
         if shared.row_by_row:
             self._home.uncounted[_place(shared)] -= 1
         else:
-            pays = 3 * entries <= counted.rows - counted.late - counted.dead
+            pays = 3 * len(collected) <= counted.rows - counted.late - counted.dead
             self._home.uncounted[_place(shared)] = 0 if pays else BATCHES_UNCOUNTED
 
     def _tally(self, batch: DataFrame, bounds: Bounds) -> Tally:
