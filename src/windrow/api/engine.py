@@ -27,7 +27,8 @@ from windrow.cql import Query, parse, parse_duration
 from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
 from windrow.final import Costs
 from windrow.logical import bind
-from windrow.optimizer import explain
+from windrow.operators.window_aggregate import END_OF_TIME
+from windrow.optimizer import Observed, explain
 from windrow.runtime.analysis import SparkAnalyst
 from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from windrow.aggregates import OwnAggregate
     from windrow.api.live import Live
     from windrow.logical import AggregateQuery, Stream
+    from windrow.optimizer import Explanation
     from windrow.runtime.catalog import Progress
     from windrow.runtime.status import Status
 
@@ -253,11 +255,13 @@ class Engine:
 
     # what it says
 
-    def explain(self, *, sql: bool = False, costs: str | os.PathLike[str] | None = None) -> str:
-        """The plan of all queries: passes, slices, algorithms; `sql` adds the statements that Spark runs.
+    def explain(self, *, sql: bool = False, costs: str | os.PathLike[str] | None = None) -> Explanation:
+        """The plan of all queries: classes, trees, passes, algorithms, and what sharing saves.
 
-        Algorithms are chosen by what they cost: as `windrow calibrate` measured it for this home, or as
-        shipped, or as a file says that it wrote.
+        A text; its `draw("plan.html")`, `to_html()`, `to_svg()` and `to_dot()` are pictures of it. Trees
+        that run are shown as they are, others as they would begin. `sql` adds the statements that Spark
+        runs. Algorithms are chosen by what they cost: as `windrow calibrate` measured it for this home, or
+        as shipped, or as a file says that it wrote.
         """
         self._resume()
         queries = [(query.stored, query.plan) for query in self._queries.values()]
@@ -268,7 +272,20 @@ class Engine:
         }
         plans = {stored.name: plan for stored, plan in queries if stored.name not in held}
         table = self._home.costs if costs is None else Costs.read(costs)
-        return explain(plans, held, sql=sql, costs=table)
+        streams = dict.fromkeys(plan.stream.name for plan in plans.values())
+        observed = {stream: self._observed(stream) for stream in streams}
+        return explain(plans, held, sql=sql, costs=table, observed=observed)
+
+    def _observed(self, stream: str) -> Observed:
+        """What the home knows of a stream that has run."""
+        catalog = self._home.catalog
+        names = {query.stored.id: query.stored.name for query in self._queries.values()}
+        staying = [member for member in catalog.members(stream) if member[-1] == END_OF_TIME]
+        trees: dict[int, list[str]] = {}
+        for tree, _, query, *_ in staying:
+            if query in names:
+                trees.setdefault(tree, []).append(names[query])
+        return Observed(catalog.rate(stream), self._home.optimizer, trees)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are

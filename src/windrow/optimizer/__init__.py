@@ -2,7 +2,7 @@
 
 from windrow.optimizer.bounds import Bounds, tally_sql
 from windrow.optimizer.classes import sharing_class
-from windrow.optimizer.explain import explain
+from windrow.optimizer.explain import Explanation, Observed, explain
 from windrow.optimizer.lifted_passes import LiftedPass
 from windrow.optimizer.pack_passes import Experience, plan_passes
 from windrow.optimizer.passes import Pass, share_passes
@@ -13,7 +13,9 @@ from windrow.optimizer.woven_passes import WovenPass
 __all__ = [
     "Bounds",
     "Experience",
+    "Explanation",
     "LiftedPass",
+    "Observed",
     "Pass",
     "RowPass",
     "WovenPass",

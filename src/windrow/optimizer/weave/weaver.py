@@ -13,17 +13,22 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from windrow.optimizer.weave.best import OPTIMIZERS, named
 from windrow.optimizer.weave.constants import SECONDS
 from windrow.optimizer.weave.cost import CostModel
+from windrow.optimizer.weave.final_work import MICROSECONDS, final_work
 from windrow.slicing import cuts_for_pass
+from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from windrow.optimizer.weave.tree import Tree
+    from windrow.optimizer.weave.window_set import WindowSet
     from windrow.slicing import Window
 
 PLANNING_SECONDS = 0.5
@@ -53,15 +58,20 @@ class Weaver:
     def plant(self, windows: Iterable[Window]) -> list[Tree]:
         """The trees of a class that has none: as an optimizer that was asked for plans them, or the
         cheapest that is found in time."""
+        return self.planned(windows)[1]
+
+    def planned(self, windows: Iterable[Window]) -> tuple[str, list[Tree]]:
+        """The same, with the name of the optimizer that planned them."""
         asked = Counter(windows)
         if self.hint is not None:
-            return list(named(self.hint)(asked, self.model).trees)
+            return self.hint.lower(), list(named(self.hint)(asked, self.model).trees)
         deadline = perf_counter() + PLANNING_SECONDS
-        best: list[Tree] = []
-        for optimizer in OPTIMIZERS.values():
-            if not best or (len(asked) > 1 and perf_counter() < deadline):
-                trees = list(optimizer(asked, self.model, deadline=deadline).trees)
-                best = min([best, trees], key=self.cost) if best else trees
+        best: tuple[str, list[Tree]] | None = None
+        for name, optimizer in OPTIMIZERS.items():
+            if best is None or (len(asked) > 1 and perf_counter() < deadline):
+                found = name, list(optimizer(asked, self.model, deadline=deadline).trees)
+                best = found if best is None else min(best, found, key=lambda plan: self.cost(plan[1]))
+        assert best is not None
         return best
 
     def place(self, windows: Sequence[Window], trees: Sequence[Tree]) -> list[tuple[int | None, Tree]]:
@@ -94,10 +104,12 @@ class Weaver:
 
     def cost(self, trees: Sequence[Tree]) -> float:
         """Seconds of work a second of stream takes, with the passes that these trees should have."""
-        model, constants = self.model, self.model.constants
         passes = [[tree] for tree in trees] if self.separate(trees) else [list(trees)]
-        final = sum(tree.operations for tree in trees) * model.groups * constants.operation
-        return final + sum(map(self._pass, passes))
+        return sum(map(self.finishing, trees)) + sum(map(self._pass, passes))
+
+    def finishing(self, tree: Tree) -> float:
+        """What the final aggregation of a tree takes."""
+        return tree.operations * self.model.groups * self.model.constants.operation
 
     def separate(self, trees: Sequence[Tree]) -> bool:
         """Whether each tree should have a pass over the rows of its own, not one for all."""
@@ -106,9 +118,33 @@ class Weaver:
         return sum(self._pass([tree]) for tree in trees) < self._pass(trees)
 
     def _pass(self, trees: Sequence[Tree]) -> float:
-        """What it costs to take in the rows once for some trees: each merges what is collected."""
-        model, constants = self.model, self.model.constants
+        """What it costs to take in the rows once for some trees."""
+        return self.model.constants.row * self.model.rate + self.collecting(trees)
+
+    def collecting(self, trees: Sequence[Tree]) -> float:
+        """What the partials of one pass for some trees take: each tree merges what is collected."""
+        constants = self.model.constants
         cuts = cuts_for_pass([window for tree in trees for window in tree.windows])
-        collected = min(model.rate, float(cuts.rate) * 1e6 * model.groups)
         merged = (len(trees) - 1) * constants.operation
-        return constants.row * model.rate + (constants.partial + merged) * collected
+        return (constants.partial + merged) * self._collected(float(cuts.rate))
+
+    def alone(self, asked: WindowSet) -> float:
+        """What windows would cost if every query had a pass and a tree of its own: the sum of `cost` over
+        them, on arrays, since there may be thousands."""
+        model, constants = self.model, self.model.constants
+        ranges, slides, _ = asked.rows.T
+        exact = np.where(ranges % slides == 0, 1.0, 2.0) / slides
+        regular = 1.0 / np.gcd(ranges, slides)
+        cuts = np.where(regular > MOST_GRANULES_PER_SLICE * exact, exact, regular)
+        edges = exact * MICROSECONDS
+        work = final_work(model.final)(asked, asked.queries.astype(np.float64), edges)
+        assert not work.each, "windows that are worked on at the edges of others have none of their own here"
+        operations = float(np.dot(asked.queries, edges)) * work.once + work.answers
+        collected = float(np.dot(asked.queries, self._collected(cuts)))
+        rows = model.rate * float(asked.queries.sum())
+        final = operations * model.groups * constants.operation
+        return constants.row * rows + constants.partial * collected + final
+
+    def _collected(self, rate: Any) -> Any:
+        """Partials a second, at so many cuts a microsecond: at most one a row."""
+        return np.minimum(self.model.rate, rate * MICROSECONDS * self.model.groups)

@@ -1,4 +1,4 @@
-"""The plan of a set of queries, as text: what each computes, what they share, how, and why."""
+"""The passes over a batch, as text: what Spark does in each, and what its queries are, if they are few."""
 
 from __future__ import annotations
 
@@ -6,82 +6,78 @@ from typing import TYPE_CHECKING
 
 from windrow.aggregates.contents import InOrder, contents_of
 from windrow.cql import format_duration
-from windrow.final import shipped_costs
 from windrow.optimizer.bounds import Bounds
+from windrow.optimizer.explain.words import listed, repeats_after, some
 from windrow.optimizer.lifted_passes import LiftedPass
-from windrow.optimizer.pack_passes import plan_passes
 from windrow.optimizer.physical import choose_algorithms, slices_per_window
 from windrow.optimizer.row_passes import RowPass
 from windrow.optimizer.woven_passes import WovenPass
 from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_per_window, edges, slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Sequence
 
     from windrow.aggregates import Partial
     from windrow.aggregates.contents import Contents
     from windrow.final import Choice, Costs
     from windrow.logical import AggregateQuery
+    from windrow.optimizer.explain.overview import StreamOverview, TreeOverview
     from windrow.optimizer.passes import Pass
     from windrow.slicing import Cuts, Window
 
 
 MOST_EDGES = 100_000
 """More are not counted one by one."""
+MOST_LIFTED = 40
+FEW = 20
+"""So many queries are told one by one."""
 
 
-def explain(
-    queries: Mapping[str, AggregateQuery],
-    quarantined: Mapping[str, str] | None = None,
-    *,
-    sql: bool = False,
-    costs: Costs | None = None,
-) -> str:
-    """One block a pass, with the queries that share it; `sql` adds the statement that Spark runs.
-
-    `quarantined` are queries that no longer run, with the reason; `costs` is what algorithms were
-    measured to cost here.
-    """
-    if not queries and not quarantined:
-        return "no queries"
-    lines: list[str] = []
-    passes = plan_passes(queries)
+def details(
+    streams: Sequence[StreamOverview], *, sql: bool = False, costs: Costs | None = None
+) -> Iterator[str]:
+    """One block a pass, with the queries that share it if they are few; `sql` adds what Spark runs."""
+    passes = [shared for stream in streams for shared in stream.passes]
+    trees = {name: tree for stream in streams for tree in stream.trees for name in tree.queries}
+    few = sum(stream.queries for stream in streams) <= FEW
     explained: dict[str, int] = {}
     for number, shared in enumerate(passes, start=1):
         stream = shared.query.stream
-        together = f", shared by {len(shared.queries)} queries" if len(shared.queries) > 1 else ""
+        together = f", shared by {some(len(shared.queries), 'query')}" if len(shared.queries) > 1 else ""
         where = "for Python" if isinstance(shared, LiftedPass) else "in the JVM"
-        lines.append(f"pass {number} of {len(passes)} over {stream.name} ({where}){together}")
-        lines += [f"  {step}" for step in _steps(shared)]
+        yield f"pass {number} of {len(passes)} over {stream.name} ({where}){together}"
+        yield from (f"  {step}" for step in _steps(shared))
         if sql:
-            lines += [f"  | {line}" for line in shared.sql(Bounds()).splitlines()]
-        for name, query in shared.queries.items():
+            yield from (f"  | {line}" for line in shared.sql(Bounds()).splitlines())
+        for name, query in shared.queries.items() if few else ():
             if name in explained:
-                lines.append(f"  query {name}, as in pass {explained[name]}")
+                yield f"  query {name}, as in pass {explained[name]}"
                 continue
             explained[name] = number
-            lines.append(f"  query {name}")
-            steps = query.steps()
-            lines += [f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(steps)]
-            lines.append(f"    slices: {_describe_slices(query.window)}")
-            lines += [f"    values: {line}" for line in _contents(query)]
-            if shares := _describe_shares(query):
-                lines.append(f"    shares: {shares}")
-            for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
-                hinted = choice.algorithm.name == query.algorithm
-                why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
-                if operation.interpreted:
-                    asked = "as the hint asks; " if hinted else ""
-                    why = f"{asked}merged in Python; chosen by the costs measured for {operation.like}"
-                elif operation.like:
-                    why = f"{why}; costs as measured for {operation.like}"
-                if operation.note:
-                    why = f"{operation.note}; {why}"
-                lines.append(f"    final: {choice} for {operation.name} ({why})")
-    if passes:
-        lines.append(f"costs of algorithms: {(costs or shipped_costs()).source}")
-    lines += [f"query {name} is quarantined: {why}" for name, why in (quarantined or {}).items()]
-    return "\n".join(lines)
+            yield from _query(name, query, trees.get(name), costs)
+
+
+def _query(name: str, query: AggregateQuery, tree: TreeOverview | None, costs: Costs | None) -> Iterator[str]:
+    yield f"  query {name}"
+    yield from (f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(query.steps()))
+    yield f"    slices: {_describe_slices(query.window)}"
+    yield from (f"    values: {line}" for line in _contents(query))
+    if shares := _describe_shares(query):
+        yield f"    shares: {shares}"
+    if tree is not None and len(tree.queries) > 1:
+        yield f"    final: in tree {tree.number}, with {some(len(tree.queries) - 1, 'other query')}"
+        return
+    for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
+        hinted = choice.algorithm.name == query.algorithm
+        why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
+        if operation.interpreted:
+            asked = "as the hint asks; " if hinted else ""
+            why = f"{asked}merged in Python; chosen by the costs measured for {operation.like}"
+        elif operation.like:
+            why = f"{why}; costs as measured for {operation.like}"
+        if operation.note:
+            why = f"{operation.note}; {why}"
+        yield f"    final: {choice} for {operation.name} ({why})"
 
 
 def _steps(shared: Pass | RowPass | LiftedPass | WovenPass) -> list[str]:
@@ -101,7 +97,7 @@ def _steps(shared: Pass | RowPass | LiftedPass | WovenPass) -> list[str]:
             ties = f", then by {', '.join(shared.order)}" if shared.order else ""
             steps.insert(0, f"sort rows by event time{ties}")
         return steps
-    lifted = ", ".join(map(readable, shared.expressions)) or "the groups"
+    lifted = listed(map(readable, shared.expressions), MOST_LIFTED) or "the groups"
     if isinstance(shared.contents, InOrder):
         lifted = f"collect {readable(shared.contents.argument)} of each row"
     elif shared.contents is not None:
@@ -126,12 +122,12 @@ def _woven_steps(shared: WovenPass) -> list[str]:
     readable = shared.query.readable
     predicates = [readable(sql) for word in shared.words.values() for sql in word]
     steps = [
-        f"mark rows by {_some(len(predicates), 'predicate')}: {'; '.join(predicates)}",
-        f"lift {', '.join(map(readable, shared.expressions)) or 'the groups'}",
+        f"mark rows by {some(len(predicates), 'predicate')}: {listed(predicates, between='; ')}",
+        f"lift {listed(map(readable, shared.expressions), MOST_LIFTED) or 'the groups'}",
     ]
     for copy in shared.copies:
         by = f"by {', '.join(map(readable, copy.keys))}" if copy.keys else "ungrouped"
-        served = f"{_some(len(copy.strands), 'class')}, {_some(len(copy.predicates), 'predicate')}"
+        served = f"{some(len(copy.strands), 'class')}, {some(len(copy.predicates), 'predicate')}"
         steps.append(f"{by}: {served}; cut {describe_cuts(copy.cuts)}")
     return steps
 
@@ -142,7 +138,7 @@ def _describe_pattern(shared: Pass) -> str:
     if len(set(windows)) < 2:
         return ""
     length, cuts = composite_slide(windows), composite(windows)
-    repeats = f"; their composite slide is {format_duration(length)}"
+    repeats = f"; their composite slide is {repeats_after(length)}"
     if length * cuts.rate > MOST_EDGES:
         return repeats
     count = len(edges(cuts, 0, length))
@@ -179,12 +175,7 @@ def _describe_shares(query: AggregateQuery) -> str:
 
 
 def _rows(count: int) -> str:
-    return _some(count, "row")
-
-
-def _some(count: int, what: str) -> str:
-    plural = "es" if what.endswith("s") else "s"
-    return f"{count} {what}{plural if count != 1 else ''}"
+    return some(count, "row")
 
 
 def describe_choice(choice: Choice, per_window: int, *, hinted: bool) -> str:
