@@ -28,6 +28,7 @@ from windrow.errors import HomeError, SourceError, StatementError, WindrowError,
 from windrow.final import Costs
 from windrow.logical import bind
 from windrow.optimizer import explain
+from windrow.optimizer.weave import named
 from windrow.runtime.analysis import SparkAnalyst
 from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
@@ -58,6 +59,8 @@ class Engine:
 
     `home` is that directory; without one, a temporary home goes away with the engine. `spark` is your
     session; without one, a local session is started. `clock` gives the time, in seconds since 1970.
+    `optimizer` names the one that plans which queries share their slices (max_share, weave_share, …);
+    without one, the cheapest plan that is found is taken.
     """
 
     def __init__(
@@ -66,10 +69,14 @@ class Engine:
         spark: SparkSession | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        optimizer: str | None = None,
     ) -> None:
+        if optimizer is not None:
+            named(optimizer)  # says what there is
         # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
+        self._home.optimizer = optimizer
         self._metrics: list[MetricsServer] = []
         try:
             _ = self._home.costs  # read now: found to be broken later, it would look like a query's fault

@@ -50,13 +50,13 @@ class Weaver:
         many = (groups or GROUPS) if grouped else 1.0
         return cls(CostModel(rate=rate or RATE, groups=many, constants=SECONDS), hint)
 
-    def plant(self, windows: Iterable[Window]) -> list[Tree]:
+    def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none: as an optimizer that was asked for plans them, or the
         cheapest that is found in time."""
         asked = Counter(windows)
         if self.hint is not None:
             return list(named(self.hint)(asked, self.model).trees)
-        deadline = perf_counter() + PLANNING_SECONDS
+        deadline = perf_counter() + seconds
         best: list[Tree] = []
         for optimizer in OPTIMIZERS.values():
             if not best or (len(asked) > 1 and perf_counter() < deadline):
