@@ -20,6 +20,7 @@ from windrow.aggregates.operations import (
 )
 from windrow.errors import PlanError
 from windrow.final.shared import SharedWindows, evaluations, shared_structure
+from windrow.final.shared.entries import JUMP, PREVIOUS, Entries
 from windrow.slicing import Window
 
 LISTED = Operation(
@@ -187,18 +188,23 @@ def test_folding_what_is_held_again_gives_the_same_bits(windows, entries, scale,
         shared.append(starts[inside], keys[inside], some, KEYS)
 
     whole = SharedWindows(windows, operations)
-    put(whole, -(1 << 62), 1 << 62)
+    put(whole, BEGINNING, -BEGINNING)
     expected = answered(whole, -70 * scale, 270 * scale)
 
-    got, before, beginning = {}, -70 * scale, -(1 << 62)
-    shared = SharedWindows(windows, operations)
+    got, went_on, before = {}, {}, -70 * scale
+    shared, going = SharedWindows(windows, operations), SharedWindows(windows, operations)
+    put(shared, BEGINNING, before)
+    put(going, BEGINNING, before)
     for stop in [*sorted(stop * scale for stop in stops), 270 * scale]:
-        put(shared, beginning, stop)
+        put(shared, before, stop)
+        put(going, before, stop)
         got |= answered(shared, before, stop)
-        before = beginning = stop
+        went_on |= answered(going, before, stop)
+        before = stop
         again = SharedWindows(windows, operations)
         again.append(*shared.held(), KEYS)
         shared = again
+    assert went_on == expected
     assert got == expected
 
 
@@ -292,28 +298,81 @@ def test_extremes_of_sorted_and_equal_values(values):
     assert_answers(answered(shared, 0, 320), recomputed(windows, entries, [0] * len(windows), 320))
 
 
-@pytest.mark.parametrize("operation", [GREATEST, AFFINE], ids=lambda operation: operation.name)
-def test_values_that_are_ranked_anew_go_on(operation):
-    """A function that keeps the order is applied to all that is held, and to no memory that holds nothing."""
+def test_values_that_are_ranked_anew_go_on():
+    """A function that keeps the order is applied to all that is held."""
     windows = [Window(40, 3), Window(9, 2)]
     entries = [(start, start % KEYS, start * 7 % 50) for start in range(100)]
-    shared = SharedWindows(windows, [(operation, 2)])
-    append(shared, entries[:60], [operation])
-    answered(shared, 0, 60)
-    seen = []
-    shared.rewrite(operation, 0, lambda held: seen.append(held.copy()) or held)
-    largest = 100 if operation is GREATEST else 1_000_003
-    assert all(len(held) <= 60 and (np.abs(held) < largest).all() for held in seen)
-    if operation is AFFINE:
-        return
-    shared.rewrite(operation, 0, lambda held: held + 1_000)
-    append(shared, [(start, key, value + 1_000) for start, key, value in entries[60:]], [operation])
     moved = [(start, key, value + 1_000) for start, key, value in entries]
-    wanted = recomputed(windows, moved, [60, 60], 100)
+    shared = SharedWindows(windows, [(GREATEST, 2)])
+    append(shared, entries[:60], [GREATEST])
+    answered(shared, 0, 60)
+    shared.rewrite(GREATEST, 0, lambda held: held + 1_000)
+    append(shared, moved[60:], [GREATEST])
     got = answered(shared, 60, 100)
-    assert {place: answer[operation][0] for place, answer in got.items()} == {
+    wanted = recomputed(windows, moved, [60, 60], 100)
+    assert {place: answer[GREATEST][0] for place, answer in got.items()} == {
         place: max(values) for place, values in wanted.items()
     }
+
+
+@pytest.mark.parametrize("operation", [ADD_INTEGERS, ADD_FLOATS], ids=lambda operation: operation.name)
+def test_memory_of_entries_to_come_is_not_rewritten(operation):
+    """It holds nothing yet, and no function knows what to make of that."""
+    shared = SharedWindows([Window(40, 3)], [(operation, 2)])
+    append(shared, [(start, 0, start) for start in range(60)], [operation])
+    answered(shared, 0, 30)
+    seen = []
+    shared.rewrite(operation, 0, lambda held: seen.append(len(held)) or held)
+    assert seen == [60, 30]
+
+
+def test_keys_of_bursts_among_frequent_ones():
+    """The oldest entry of a key in the window may be anywhere in it, behind many of other keys."""
+    entries = []
+    for start in range(200):
+        keys = [0, 1] + [2] * (start % 50 > 30) + [3] * (start % 97 == 60) + [4] * (start > 150)
+        entries += [(start, key, start * (key + 1) % 83) for key in keys]
+    windows = [Window(length, 1 + length % 7) for length in (3, 20, 41, 90, 120)]
+    shared = SharedWindows(windows, WIDTHS.items())
+    append(shared, entries)
+    assert_answers(answered(shared, 0, 250), recomputed(windows, entries, [0] * 5, 250))
+
+
+def test_a_new_window_is_answered_from_the_past():
+    """All that is held enters anew, and the others go on as if nothing had been."""
+    entries = [(start, (start + lane) % KEYS, start) for start in range(120) for lane in range(2)]
+    windows = [Window(100, 10), Window(7, 3)]
+    shared = SharedWindows(windows[:1], WIDTHS.items())
+    append(shared, entries[:160])
+    answered(shared, 0, 80)
+    shared.set_windows(windows)
+    append(shared, entries[160:])
+    got = answered(shared, np.array([80, 5]), np.array([110, 120]))
+    wanted = recomputed(windows, entries, [80, 5], 120)
+    assert_answers(got, {place: values for place, values in wanted.items() if place[:2] != (120, 0)})
+
+
+def test_entries_that_are_dropped_before_any_window_saw_them():
+    shared = SharedWindows([Window(3, 100)], WIDTHS.items())
+    append(shared, [(start, 0, start) for start in range(90)])
+    assert answered(shared, 0, 99) == {}
+    assert shared.entries == 0
+    append(shared, [(98, 0, 1), (99, 1, 2)])
+    assert_answers(answered(shared, 99, 100), {(100, 0, 0): [1], (100, 0, 1): [2]})
+
+
+def test_a_way_back_is_logarithmic_also_when_entries_were_dropped():
+    entries = Entries([])
+    for begin in range(0, 5_000, 500):
+        entries.append(np.arange(begin, begin + 500), np.zeros(500, np.int32), {}, 1)
+        entries.drop(entries.before(begin - 2_048))
+    for wanted in range(len(entries)):
+        place, steps = len(entries) - 1, 0
+        while place != wanted:
+            far = entries.links[place, JUMP] - entries.base
+            place = far if far >= wanted else entries.links[place, PREVIOUS] - entries.base
+            steps += 1
+        assert steps <= 3 * 12
 
 
 def test_keys_may_be_many_and_most_of_them_silent():
