@@ -187,7 +187,7 @@ class Epochs:
             for query, now in zip(part.queries, stored, strict=True):
                 query.stored = now
             part.runner.forest.changed = False
-            reports.append(self._report(number, part, answers, committing))
+            reports.append(self._report(number, part, answers, committing, results.seconds))
             log_epoch(reports[-1], part)
         for query in queries:
             if query.sink is not None and query.stored.id in answers:
@@ -299,7 +299,9 @@ class Epochs:
         return after
 
     @staticmethod
-    def _report(number: int, part: Part, answers: Mapping[int, _Answers], committing: float) -> EpochReport:
+    def _report(
+        number: int, part: Part, answers: Mapping[int, _Answers], committing: float, writing: float
+    ) -> EpochReport:
         answered = {
             query.stored.name: answers[query.stored.id]
             for query in part.queries
@@ -311,7 +313,7 @@ class Epochs:
             {name: found.count for name, found in answered.items()},
             {name: found.last for name, found in answered.items() if found.last is not None},
             {name: str(error) for name, error in part.failed.items()},
-            committing,
+            committing, writing,
         )  # fmt: skip
 
 
