@@ -264,12 +264,11 @@ class Epochs:
         if part.progress.sealed:
             forest.leave([number for tree in part.trees for number in tree.members], part.evaluated)
         for query in part.queries:
-            stored = query.stored
+            stored, answered = query.stored, answers.get(query.stored.id, _Answers())
             error = part.failed.get(stored.name)
-            answered = answers.get(stored.id, _Answers())
-            latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
-            after.append(
-                replace(
+            if answered.count or error is not None or part.progress.sealed or not stored.started:
+                latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
+                stored = replace(
                     stored,
                     started=True,
                     sealed=part.progress.sealed and error is None,
@@ -278,7 +277,8 @@ class Epochs:
                     answers=stored.answers + answered.count,
                     latest_end=max(latest, default=None),
                 )
-            )
+                epoch.queries.append(stored)
+            after.append(stored)
         log = part.runner.log
         if states:
             epoch.files.append(log.write(epoch.number, states))
@@ -290,7 +290,6 @@ class Epochs:
             raise SourceError(
                 f"the rows that stream '{stream}' refused cannot be kept: {reason(error)}"
             ) from error
-        epoch.queries += after
         count = sum(answers[query.id].count for query in after if query.id in answers)
         tally = part.tally
         epoch.streams[part.runner.stream.name] = Advance(
