@@ -47,7 +47,13 @@ class Plan:
 
     @classmethod
     def of(
-        cls, optimizer: str, trees: Sequence[Tree], model: CostModel, started: float, *, combined: bool = False
+        cls,
+        optimizer: str,
+        trees: Sequence[Tree],
+        model: CostModel,
+        started: float,
+        *,
+        combined: bool = False,
     ) -> Plan:
         """A full plan of trees, begun at an instant of `perf_counter`."""
         cuts = all_cuts(trees) if combined else None
@@ -92,7 +98,7 @@ class Plan:
         alone = self.model.tree([window])
         combined = self.combined if self.combined is None else self.combined.joined(alone.combs)
         if place is not None:
-            trees[place] = self._with_queries(trees[place], window, +1)
+            trees[place : place + 1] = self._with_queries(trees[place], window, +1)
             least = 0.0
         else:
             changed = replace(self, combined=combined)
@@ -110,14 +116,15 @@ class Plan:
         if place is None:
             raise PlanError(f"no query of this plan asks for RANGE {window.range} SLIDE {window.slide}")
         trees = list(self.trees)
-        remaining = self._with_queries(trees[place], window, -1)
-        trees[place : place + 1] = [] if remaining is None else [remaining]
-        combined = None if self.combined is None else all_cuts(trees)
+        trees[place : place + 1] = self._with_queries(trees[place], window, -1)
+        combined = all_cuts(trees) if self.combined is not None and trees else None
         alone = self.model.tree([window])
         if combined is None:
             most = self.model.of([alone])
         else:
-            most = self.model.of([*trees, alone], combined.joined(alone.combs)) - self.model.of(trees, combined)
+            most = self.model.of([*trees, alone], combined.joined(alone.combs)) - self.model.of(
+                trees, combined
+            )
         return self._changed(trees, combined, max(0.0, self.floor - most), started)
 
     def _place(self, window: Window) -> int | None:
@@ -127,12 +134,13 @@ class Plan:
                 return at
         return None
 
-    def _with_queries(self, tree: Tree, window: Window, more: int) -> Tree | None:
+    def _with_queries(self, tree: Tree, window: Window, more: int) -> list[Tree]:
+        """The tree with more queries of a window, or fewer; nothing if none are left."""
         asked = tree.windows
         here = (asked.rows == (window.range, window.slide, window.offset)).all(axis=1)
         queries = asked.queries + more * here
         kept = queries > 0
-        return self.model.tree(WindowSet(asked.rows[kept], queries[kept])) if kept.any() else None
+        return [self.model.tree(WindowSet(asked.rows[kept], queries[kept]))] if kept.any() else []
 
     def _put(self, alone: Tree) -> tuple[int, Tree]:
         """Where a new tree goes, and what stands there then."""
