@@ -324,8 +324,14 @@ class Catalog:
         return None
 
     def note_described(self, question: str, schema: pa.Schema) -> None:
-        """Remember what Spark said; written down with the next query that is added."""
+        """Remember what Spark said; written down with the next query that is added, or on demand."""
         self._learned[question] = schema
+
+    def keep_described(self) -> None:
+        """Write down what Spark said."""
+        if self._learned:
+            with self.transaction() as database:
+                self._write_learned(database)
 
     def _write_learned(self, database: sqlite3.Connection) -> None:
         ((count,),) = database.execute("SELECT coalesce(max(rowid), 0) FROM described")
