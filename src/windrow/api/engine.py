@@ -422,7 +422,8 @@ class Engine:
             return
         with self._home.catalog.transaction() as database:
             stored = self._home.catalog.insert_queries(database, [bound.new for bound in adding.values()])
-            Requests.accept(database, answering or [])
+            if answering:
+                Requests.accept(database, answering)
         self._queries = self._queries | {
             name: RunningQuery(query, bound.plan, bound.sink)
             for query, (name, bound) in zip(stored, adding.items(), strict=True)

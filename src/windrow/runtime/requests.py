@@ -164,9 +164,8 @@ class Requests:
     def accept(database: sqlite3.Connection, group: Iterable[Request]) -> None:
         """Answer that requests have been done, as part of the transaction that does them."""
         numbers = [(request.id,) for request in group]
-        if database.executemany(
-            "UPDATE requests SET answered = 1 WHERE id = ? AND NOT answered", numbers
-        ).rowcount < len(numbers):
+        answer = "UPDATE requests SET answered = 1 WHERE id = ? AND NOT answered"
+        if database.executemany(answer, numbers).rowcount < len(numbers):
             raise Withdrawn
 
     def refuse(self, group: Iterable[Request], culprit: Request, error: Exception) -> None:
