@@ -373,7 +373,7 @@ class Engine:
             stored_queries = self._home.catalog.queries()
             known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
             self._let_go({query.stored.id for query in self._queries.values()} - known_ids)
-            adding: dict[str, _Bound] = {}
+            taken_up: dict[str, RunningQuery] = {}
             for stored in stored_queries:
                 if stored.sealed or stored.name.lower() in self._queries:
                     continue
@@ -381,14 +381,15 @@ class Engine:
                     self._relations.recall(stored.stream)
                     if not self._relations.is_unbounded(stored.stream):
                         continue  # a frame that can be read again, or one that this engine does not have
-                    statement = _select(stored.sql, stored.retain)
-                    adding[stored.name.lower()] = self._bound(stored.name, statement, None)
+                    bound = self._bound(stored.name, _select(stored.sql, stored.retain), None)
+                    taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
                 except WindrowError as error:
                     raise HomeError(
                         f"this home also has query '{stored.name}', which cannot go on: {error}\n"
                         f"declare what it needs, or drop it with eng.drop('{stored.name}')"
                     ) from error
-            self._keep(adding)
+            self._home.catalog.keep_described()
+            self._queries = self._queries | taken_up
 
     # queries
 
@@ -400,12 +401,11 @@ class Engine:
         adding: Mapping[str, _Bound] | None = None,
     ) -> _Bound:
         """A query that could be added, also with those that are being added; nothing is kept yet."""
-        known = self._queries.get(name.lower())
-        before = (adding or {}).get(name.lower())
-        if known is not None or before is not None:
-            taken = known.stored.name if known is not None else before.new.name if before is not None else ""
+        known, before = self._queries.get(name.lower()), (adding or {}).get(name.lower())
+        taken = known.stored if known is not None else before.new if before is not None else None
+        if taken is not None:
             raise StatementError(
-                f"there is a query called '{taken}' already",
+                f"there is a query called '{taken.name}' already",
                 statement.text,
                 *statement.name_span,
                 "use another name, or drop it",
@@ -429,7 +429,8 @@ class Engine:
             return
         with self._home.catalog.transaction() as database:
             stored = self._home.catalog.insert_queries(database, [bound.new for bound in adding.values()])
-            Requests.accept(database, answering or [])
+            if answering:
+                Requests.accept(database, answering)
         self._queries = self._queries | {
             name: RunningQuery(query, bound.plan, bound.sink)
             for query, (name, bound) in zip(stored, adding.items(), strict=True)
@@ -445,8 +446,8 @@ class Engine:
 
     def _answer_requests(self) -> None:
         """Do what clients have asked for; what cannot be done is refused, and nothing else disturbed."""
-        for group in self._requests.waiting():
-            with self._changing:
+        with self._changing:
+            for group in self._requests.waiting():
                 self._analyst.look_again()
                 mark = self._relations.mark()
                 culprit = group[0]
