@@ -166,6 +166,16 @@ def test_a_drop_that_an_engine_did_not_come_to_is_done_when_it_has_stopped(home)
     assert Requests(home.catalog).waiting() == []
 
 
+def test_a_home_of_format_3_learns_to_be_asked(home):
+    for name in ("waiting_requests", "requests_by_name"):
+        home.catalog.rows(f"DROP INDEX {name}")
+    home.catalog.rows("DROP TABLE requests")
+    home.catalog.rows("UPDATE about SET format = 3")
+    assert add_queries(home.path, [named_query("daily", SQL)]) == "kept"
+    assert names(home) == ["hourly"]
+    assert asked(home) == [("daily", "waiting")]
+
+
 @pytest.mark.parametrize(
     ("name", "sql", "message"),
     [

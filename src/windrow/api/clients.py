@@ -7,7 +7,7 @@
 
 Where an engine runs, it is asked, does it before its next epoch, and answers within about a second
 (`runtime/requests.py`). Where none runs, a query is dropped at once; one to be added is checked as far as
-that goes without Spark, and waits for the next engine, which binds it (docs/decisions/0011).
+that goes without Spark, and waits for the next engine, which binds it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def named_query(name: str, sql: str, retain: str | None = None) -> Query:
 
 def queries_in(text: str) -> list[Query]:
     """The queries of a text of CREATE QUERY statements, and nothing else."""
-    queries: list[Query] = []
+    queries: dict[str, Query] = {}
     for statement in parse(text):
         place = text, statement.start, statement.end
         if not isinstance(statement, Query):
@@ -61,13 +61,13 @@ def queries_in(text: str) -> list[Query]:
             raise StatementError("only queries can be added to a home", *place, hint)
         if statement.name is None:
             raise StatementError("a query needs a name", *place, "write CREATE QUERY name AS SELECT …")
-        if any(statement.name.lower() == (known.name or "").lower() for known in queries):
+        if statement.name.lower() in queries:
             problem = f"there is a query called '{statement.name}' already"
             raise StatementError(problem, text, *statement.name_span, "use another name")
-        queries.append(statement)
+        queries[statement.name.lower()] = statement
     if not queries:
         raise WindrowError("there are no queries in it; such as CREATE QUERY daily AS SELECT …")
-    return queries
+    return list(queries.values())
 
 
 def add_queries(
@@ -85,8 +85,9 @@ def add_queries(
     path = existing(home)
     with closing(Home(path)) as opened:
         if not is_held(path):
+            known = _relations(opened.catalog)
             for query in queries:
-                _check_without_spark(query, opened.catalog)
+                _check_without_spark(query, known)
         requests = Requests(opened.catalog)
         asked = [(query.name or "", query.select_sql, query.retain) for query in queries]
         numbers = requests.ask_to_add(asked, clock())
@@ -177,13 +178,11 @@ class _WithoutSpark:
         raise _AskSpark
 
 
-def _check_without_spark(query: Query, catalog: Catalog) -> None:
+def _check_without_spark(query: Query, known: Mapping[str, Relation]) -> None:
     """Raise what is wrong with a query as far as a home alone can tell: its stream, and its columns.
 
     A table that the home does not know may be a DataFrame of the next engine's.
     """
-    names = catalog.rows("SELECT name FROM relations ORDER BY name")
-    known = {name.lower(): _relation(name, catalog) for (name,) in names}
     used = {table.name.lower() for table in query.select.find_all(exp.Table)}
     clause = query.select.args.get("from_") or query.select.args.get("from")
     unknown_stream = clause is None or clause.this.name.lower() not in known
@@ -192,13 +191,15 @@ def _check_without_spark(query: Query, catalog: Catalog) -> None:
             bind(query, {relation.name: relation for relation in known.values()}, _WithoutSpark())
 
 
-def _relation(name: str, catalog: Catalog) -> Relation:
-    """A relation as the home remembers it: the names of its columns, not their types."""
-    found = catalog.definition(name)
-    assert found is not None
-    spelled, kind, definition = found
-    columns = dict.fromkeys(definition.get("types", {}), pa.null())
-    if kind == "table":
-        return Table(spelled, columns)
-    timestamp = definition.get("timestamp", "")
-    return Stream(spelled, columns | {timestamp: pa.timestamp("us", "UTC")} if columns else {}, timestamp)
+def _relations(catalog: Catalog) -> dict[str, Relation]:
+    """The relations that the home remembers: the names of their columns, not the types."""
+    known: dict[str, Relation] = {}
+    for name, kind, definition in catalog.definitions():
+        columns = dict.fromkeys(definition.get("types", {}), pa.null())
+        if kind == "table":
+            known[name.lower()] = Table(name, columns)
+        else:
+            timestamp = definition.get("timestamp", "")
+            times = {timestamp: pa.timestamp("us", "UTC")} if columns else {}
+            known[name.lower()] = Stream(name, columns | times, timestamp)
+    return known

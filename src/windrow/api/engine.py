@@ -29,6 +29,8 @@ from windrow.final import Costs
 from windrow.logical import bind
 from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.optimizer import Observed, explain
+from windrow.optimizer.explain import check_ending as check_ending
+from windrow.optimizer.weave import named
 from windrow.runtime.analysis import SparkAnalyst
 from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
@@ -60,6 +62,8 @@ class Engine:
 
     `home` is that directory; without one, a temporary home goes away with the engine. `spark` is your
     session; without one, a local session is started. `clock` gives the time, in seconds since 1970.
+    `optimizer` names the one that plans which queries share their slices (max_share, weave_share, …);
+    without one, the cheapest plan that is found is taken.
     """
 
     def __init__(
@@ -68,10 +72,14 @@ class Engine:
         spark: SparkSession | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        optimizer: str | None = None,
     ) -> None:
+        if optimizer is not None:
+            named(optimizer)  # says what there is
         # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
+        self._home.optimizer = optimizer
         self._metrics: list[MetricsServer] = []
         try:
             _ = self._home.costs  # read now: found to be broken later, it would look like a query's fault
@@ -383,7 +391,7 @@ class Engine:
             stored_queries = self._home.catalog.queries()
             known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
             self._let_go({query.stored.id for query in self._queries.values()} - known_ids)
-            adding: dict[str, _Bound] = {}
+            taken_up: dict[str, RunningQuery] = {}
             for stored in stored_queries:
                 if stored.sealed or stored.name.lower() in self._queries:
                     continue
@@ -391,14 +399,15 @@ class Engine:
                     self._relations.recall(stored.stream)
                     if not self._relations.is_unbounded(stored.stream):
                         continue  # a frame that can be read again, or one that this engine does not have
-                    statement = _select(stored.sql, stored.retain)
-                    adding[stored.name.lower()] = self._bound(stored.name, statement, None)
+                    bound = self._bound(stored.name, _select(stored.sql, stored.retain), None)
+                    taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
                 except WindrowError as error:
                     raise HomeError(
                         f"this home also has query '{stored.name}', which cannot go on: {error}\n"
                         f"declare what it needs, or drop it with eng.drop('{stored.name}')"
                     ) from error
-            self._keep(adding)
+            self._home.catalog.keep_described()
+            self._queries = self._queries | taken_up
 
     # queries
 
@@ -410,12 +419,11 @@ class Engine:
         adding: Mapping[str, _Bound] | None = None,
     ) -> _Bound:
         """A query that could be added, also with those that are being added; nothing is kept yet."""
-        known = self._queries.get(name.lower())
-        before = (adding or {}).get(name.lower())
-        if known is not None or before is not None:
-            taken = known.stored.name if known is not None else before.new.name if before is not None else ""
+        known, before = self._queries.get(name.lower()), (adding or {}).get(name.lower())
+        taken = known.stored if known is not None else before.new if before is not None else None
+        if taken is not None:
             raise StatementError(
-                f"there is a query called '{taken}' already",
+                f"there is a query called '{taken.name}' already",
                 statement.text,
                 *statement.name_span,
                 "use another name, or drop it",
@@ -439,7 +447,8 @@ class Engine:
             return
         with self._home.catalog.transaction() as database:
             stored = self._home.catalog.insert_queries(database, [bound.new for bound in adding.values()])
-            Requests.accept(database, answering or [])
+            if answering:
+                Requests.accept(database, answering)
         self._queries = self._queries | {
             name: RunningQuery(query, bound.plan, bound.sink)
             for query, (name, bound) in zip(stored, adding.items(), strict=True)
@@ -455,8 +464,8 @@ class Engine:
 
     def _answer_requests(self) -> None:
         """Do what clients have asked for; what cannot be done is refused, and nothing else disturbed."""
-        for group in self._requests.waiting():
-            with self._changing:
+        with self._changing:
+            for group in self._requests.waiting():
                 self._analyst.look_again()
                 mark = self._relations.mark()
                 culprit = group[0]

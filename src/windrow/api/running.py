@@ -138,10 +138,10 @@ class Running:
             for name in self.streams():
                 if not self._relations.is_unbounded(name):
                     continue  # a frame is read by run()
-                if name not in self.readers:
+                before = self.readers.get(name)
+                if before is None:
                     self._start_reader(name)
-                elif not self._columns_of(name).issubset(self._columns[name]):
-                    before = self.readers[name]
+                elif before.active and not self._columns_of(name).issubset(self._columns[name]):
                     with before.runner.between_batches():
                         before.retire()
                         self.readers = self.readers | {name: self._reader(name)}

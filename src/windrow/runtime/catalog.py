@@ -73,6 +73,7 @@ CREATE TABLE requests (
     name TEXT NOT NULL COLLATE NOCASE, sql TEXT NOT NULL, retain INTEGER, clock REAL NOT NULL,
     answered INTEGER NOT NULL DEFAULT 0, refused TEXT);
 CREATE INDEX waiting_requests ON requests (id) WHERE NOT answered;
+CREATE INDEX requests_by_name ON requests (name);
 """
 
 
@@ -225,11 +226,12 @@ class Catalog:
 
     def definition(self, name: str) -> tuple[str, str, dict[str, Any]] | None:
         """Name, kind and definition of a relation; None for one that the home cannot know (a DataFrame)."""
-        for spelled, kind, text in self.rows(
-            "SELECT name, kind, definition FROM relations WHERE name = ?", name
-        ):
-            return spelled, kind, json.loads(text)
-        return None
+        return next(iter(self.definitions("WHERE name = ?", name)), None)
+
+    def definitions(self, condition: str = "", *values: Any) -> list[tuple[str, str, dict[str, Any]]]:
+        """Those of all relations."""
+        rows = self.rows(f"SELECT name, kind, definition FROM relations {condition}", *values)
+        return [(name, kind, json.loads(text)) for name, kind, text in rows]
 
     def undefine(self, name: str) -> None:
         """Take a definition back."""
@@ -376,8 +378,14 @@ class Catalog:
         return None
 
     def note_described(self, question: str, schema: pa.Schema) -> None:
-        """Remember what Spark said; written down with the next query that is added."""
+        """Remember what Spark said; written down with the next query that is added, or on demand."""
         self._learned[question] = schema
+
+    def keep_described(self) -> None:
+        """Write down what Spark said."""
+        if self._learned:
+            with self.transaction() as database:
+                self._write_learned(database)
 
     def _write_learned(self, database: sqlite3.Connection) -> None:
         ((count,),) = database.execute("SELECT coalesce(max(rowid), 0) FROM described")

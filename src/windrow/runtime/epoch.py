@@ -187,7 +187,7 @@ class Epochs:
             for query, now in zip(part.queries, stored, strict=True):
                 query.stored = now
             part.runner.forest.changed = False
-            reports.append(self._report(number, part, answers, committing))
+            reports.append(self._report(number, part, answers, committing, results.seconds))
             log_epoch(reports[-1], part)
         for query in queries:
             if query.sink is not None and query.stored.id in answers:
@@ -264,12 +264,11 @@ class Epochs:
         if part.progress.sealed:
             forest.leave([number for tree in part.trees for number in tree.members], part.evaluated)
         for query in part.queries:
-            stored = query.stored
+            stored, answered = query.stored, answers.get(query.stored.id, _Answers())
             error = part.failed.get(stored.name)
-            answered = answers.get(stored.id, _Answers())
-            latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
-            after.append(
-                replace(
+            if answered.count or error is not None or part.progress.sealed or not stored.started:
+                latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
+                stored = replace(
                     stored,
                     started=True,
                     sealed=part.progress.sealed and error is None,
@@ -278,7 +277,8 @@ class Epochs:
                     answers=stored.answers + answered.count,
                     latest_end=max(latest, default=None),
                 )
-            )
+                epoch.queries.append(stored)
+            after.append(stored)
         log = part.runner.log
         if states:
             epoch.files.append(log.write(epoch.number, states))
@@ -290,7 +290,6 @@ class Epochs:
             raise SourceError(
                 f"the rows that stream '{stream}' refused cannot be kept: {reason(error)}"
             ) from error
-        epoch.queries += after
         count = sum(answers[query.id].count for query in after if query.id in answers)
         tally = part.tally
         epoch.streams[part.runner.stream.name] = Advance(
@@ -299,7 +298,9 @@ class Epochs:
         return after
 
     @staticmethod
-    def _report(number: int, part: Part, answers: Mapping[int, _Answers], committing: float) -> EpochReport:
+    def _report(
+        number: int, part: Part, answers: Mapping[int, _Answers], committing: float, writing: float
+    ) -> EpochReport:
         answered = {
             query.stored.name: answers[query.stored.id]
             for query in part.queries
@@ -311,7 +312,7 @@ class Epochs:
             {name: found.count for name, found in answered.items()},
             {name: found.last for name, found in answered.items() if found.last is not None},
             {name: str(error) for name, error in part.failed.items()},
-            committing,
+            committing, writing,
         )  # fmt: skip
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.operators.window_aggregate import BEGINNING
+from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import sharing_class
-from windrow.optimizer.weave import Weaver
+from windrow.optimizer.weave import Weaver, planning_seconds
+from windrow.runtime.reweaving import Reweaving, matched
 from windrow.runtime.trees import Membership, RunningTree, SharedState
 from windrow.slicing import RowWindow, slices
 
@@ -34,6 +35,7 @@ class Forest:
         self._stream = stream
         self._trees: dict[int, RunningTree] | None = None
         self._planned: dict[int, Tree] = {}
+        self.reweaving = Reweaving()
         self.changed = False
         """Whether the catalog does not know yet who is in which tree."""
 
@@ -63,13 +65,17 @@ class Forest:
         """
         running = {query.stored.id: query for query in queries}
         trees = self._known(running)
+        self._let_movers_go(evaluated)
         placed = {number for tree in trees.values() for number in tree.members}
-        if whole and placed - running.keys():
-            self.leave(placed - running.keys(), evaluated)
+        gone = placed - running.keys() if whole else set()
+        if gone:
+            self.leave(gone, evaluated)
         fresh = [query for number, query in running.items() if number not in placed]
         if fresh:
             self.changed = True
             self._plant(fresh, latest, evaluated, anew=anew)
+        if whole and not anew:
+            self._reweave(latest, evaluated, changed=bool(fresh or gone))
         return [tree for tree in trees.values() if not tree.members.keys().isdisjoint(running)]
 
     def leave(self, queries: Iterable[int], evaluated: int) -> None:
@@ -83,6 +89,55 @@ class Forest:
                 tree.rearrange(left, evaluated)
                 if not left:
                     del trees[tree.id]
+
+    def _reweave(self, latest: int | None, evaluated: int, *, changed: bool) -> None:
+        """Take over plans that were made in the background; where queries came or went, make new ones."""
+        if not (changed or self.reweaving.ready):
+            return
+        for alike, trees in self._by_class().items():
+            windows = [tree.windows for tree in trees]
+            planned = self.reweaving.take(alike, set().union(*windows))
+            if planned is not None:
+                self._take_over(trees, planned, latest, evaluated)
+            elif changed and len(trees) > 1:
+                self.reweaving.begin(alike, self._weaver(trees, trees[0].any_query), windows)
+
+    def _take_over(
+        self, trees: list[RunningTree], planned: list[set[Window]], latest: int | None, evaluated: int
+    ) -> None:
+        """Let queries move to the trees where a plan wants them."""
+        self.changed = True
+        goals = [tree or self._new_tree() for tree in matched(trees, planned)]
+        goal_of = {window: tree for tree, windows in zip(goals, planned, strict=True) for window in windows}
+        for tree in trees:
+            moving = [
+                m for m in tree.members.values() if m.until == END_OF_TIME and goal_of[m.window] is not tree
+            ]
+            if not moving:
+                continue
+            stay = dict(tree.members)
+            for member in moving:
+                number, goal = member.query.stored.id, goal_of[member.window]
+                handed = member.after if latest is None else max(member.after, latest + member.window.range)
+                stay[number] = replace(member, until=handed)
+                joining = Membership(member.query, latest, handed)
+                goal.rearrange(goal.members | {number: joining}, evaluated)
+            tree.rearrange(stay, evaluated)
+            self._planned.pop(tree.id, None)
+        for goal in goals:
+            self._planned.pop(goal.id, None)
+        self._let_movers_go(evaluated)
+
+    def _let_movers_go(self, evaluated: int) -> None:
+        """Queries leave their old tree when the new one answers them."""
+        assert self._trees is not None
+        for tree in self.trees:
+            left = {n: m for n, m in tree.members.items() if m.until > evaluated}
+            if len(left) < len(tree.members):
+                self.changed = True
+                tree.rearrange(left, evaluated)
+                if not left:
+                    del self._trees[tree.id]
 
     def groups(self, queries: Iterable[RunningQuery]) -> list[list[RunningQuery]]:
         """The queries that may share passes over the rows: all of them, unless a class is cheaper, or was
@@ -98,13 +153,13 @@ class Forest:
         return list(groups.values())
 
     def _separate(self, trees: list[RunningTree]) -> bool:
-        weaver = self._weaver(trees, trees[0].queries[0])
+        weaver = self._weaver(trees, trees[0].any_query)
         return weaver.separate([self._woven(tree, weaver) for tree in trees])
 
     def _by_class(self) -> dict[Hashable, list[RunningTree]]:
         classes: dict[Hashable, list[RunningTree]] = {}
         for tree in self.trees:
-            alike = sharing_class(tree.queries[0].plan) if tree.members else None
+            alike = sharing_class(tree.any_query.plan) if tree.members else None
             if alike is not None:
                 classes.setdefault(alike, []).append(tree)
         return classes
@@ -136,10 +191,13 @@ class Forest:
             else:
                 by_class.setdefault(alike, []).append(query)
         known = {} if anew else self._by_class()
+        seconds = planning_seconds(len(by_class))
         for alike, queries in by_class.items():
-            self._plant_class(queries, known.get(alike, []), evaluated)
+            self._plant_class(queries, known.get(alike, []), evaluated, seconds)
 
-    def _plant_class(self, fresh: list[RunningQuery], trees: list[RunningTree], evaluated: int) -> None:
+    def _plant_class(
+        self, fresh: list[RunningQuery], trees: list[RunningTree], evaluated: int, seconds: float
+    ) -> None:
         weaver = self._weaver(trees, fresh[0])
         waiting: dict[Window, list[RunningQuery]] = {}
         for query in fresh:
@@ -153,7 +211,8 @@ class Forest:
             if trees:
                 placed = weaver.place(list(waiting), [self._woven(tree, weaver) for tree in trees])
             else:
-                placed = [(None, tree) for tree in weaver.plant(q for q in waiting for _ in waiting[q])]
+                asked = [window for window in waiting for _ in waiting[window]]
+                placed = [(None, tree) for tree in weaver.plant(asked, seconds)]
             for place, woven in placed:
                 tree = self._new_tree() if place is None else trees[place]
                 self._planned[tree.id] = woven

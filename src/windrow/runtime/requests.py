@@ -164,9 +164,8 @@ class Requests:
     def accept(database: sqlite3.Connection, group: Iterable[Request]) -> None:
         """Answer that requests have been done, as part of the transaction that does them."""
         numbers = [(request.id,) for request in group]
-        if database.executemany("UPDATE requests SET answered = 1 WHERE id = ?", numbers).rowcount < len(
-            numbers
-        ):
+        answer = "UPDATE requests SET answered = 1 WHERE id = ? AND NOT answered"
+        if database.executemany(answer, numbers).rowcount < len(numbers):
             raise Withdrawn
 
     def refuse(self, group: Iterable[Request], culprit: Request, error: Exception) -> None:
@@ -175,7 +174,7 @@ class Requests:
         refusals = [(Refusal.of(error) if r == culprit else companion, r.id) for r in group]
         with self._catalog.transaction() as database:
             database.executemany(
-                "UPDATE requests SET answered = 1, refused = ? WHERE id = ?",
+                "UPDATE requests SET answered = 1, refused = ? WHERE id = ? AND NOT answered",
                 [(json.dumps(asdict(refusal)), number) for refusal, number in refusals],
             )
 

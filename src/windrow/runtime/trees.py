@@ -78,6 +78,11 @@ class RunningTree:
         return {member.window for member in self.members.values() if member.until == END_OF_TIME}
 
     @property
+    def any_query(self) -> RunningQuery:
+        """One of the queries: all have the same rows and groups."""
+        return next(iter(self.members.values())).query
+
+    @property
     def queries(self) -> list[RunningQuery]:
         """The queries in it."""
         return [member.query for member in self.members.values()]

@@ -128,11 +128,14 @@ def _fill(
 def _live(
     starts: Array, entered: int, tick: int, range_: int, slide: int, offset: int, until: int
 ) -> tuple[int, int]:
-    """The first evaluation from `tick` on that has an entry, or NEVER; and how many begin before it."""
+    """The first evaluation from `tick` on that has an entry, or NEVER; and how many are known to."""
     while tick <= until:
-        entered = entries_before(starts, tick, entered)
         if entered > 0 and starts[entered - 1] >= tick - range_:
             return tick, entered
+        latest = entries_before(starts, tick, entered)
+        if latest > entered:
+            entered = latest
+            continue
         if entered == len(starts):
             break
         # Nothing is in the window until the next entry comes.

@@ -56,11 +56,6 @@ class SharedWindows:
         self._ticks = Ticks(windows)
 
     @property
-    def structures(self) -> dict[Operation, str]:
-        """The name of the structure that serves each operation."""
-        return {operation: structure.name for operation, structure in self._structures.items()}
-
-    @property
     def structure_bytes(self) -> int:
         """How much memory it takes besides the entries themselves."""
         structures = sum(structure.bytes for structure in self._structures.values())

@@ -92,7 +92,7 @@ def _follow(
                 if left < 0:
                     break  # no window holds both sides of this split
                 lower = (starts[left] + ORIGIN) ^ (starts[edge] + ORIGIN)
-                if lower >= split or lower >= lower ^ split:  # its highest digit is not below that of `split`
+                if lower >= split:  # no two splits in a row have the same highest digit: this compares those
                     break
                 neighbour = onward[edge] - base
                 onward[edge] = base + entry

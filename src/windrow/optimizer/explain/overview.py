@@ -23,7 +23,7 @@ from windrow.optimizer.classes import sharing_class
 from windrow.optimizer.pack_passes import COPIED, PREDICATE, plan_passes
 from windrow.optimizer.passes import Pass
 from windrow.optimizer.physical import choose_algorithms
-from windrow.optimizer.weave import SECONDS, Tree, Weaver, WindowSet
+from windrow.optimizer.weave import SECONDS, Tree, Weaver, WindowSet, planning_seconds
 from windrow.optimizer.weave.weaver import GROUPS, RATE
 from windrow.optimizer.woven_passes import WovenPass
 from windrow.slicing import RowWindow, Window, composite_slide
@@ -200,10 +200,11 @@ def _stream(
     made: list[ClassOverview] = []
     weavers: list[Weaver] = []
     numbers = count(max(observed.trees, default=0) + 1)
+    seconds = planning_seconds(len(classes))
     for number, members in enumerate(classes.values(), start=1):
         grouped = bool(_any(members).keys)
         weavers.append(Weaver.of(observed.rate, None, grouped=grouped, hint=observed.optimizer))
-        made.append(_class(number, members, weavers[-1], observed, numbers, costs))
+        made.append(_class(number, members, weavers[-1], observed, numbers, costs, seconds))
     passes = _passes(queries, made)
     for some, weaver in zip(made, weavers, strict=True):
         _price(some, weaver)
@@ -223,6 +224,7 @@ def _class(
     observed: Observed,
     numbers: Iterator[int],
     costs: Costs | None,
+    seconds: float,
 ) -> ClassOverview:
     running = {
         tree: there
@@ -237,7 +239,7 @@ def _class(
     if running:
         placed = _joined(running, waiting, queries, weaver)
     else:
-        optimizer, planned = weaver.planned(_window(query) for query in queries.values())
+        optimizer, planned = weaver.planned((_window(query) for query in queries.values()), seconds)
         placed = [(None, [n for w in tree.windows for n in waiting[w]], tree, 0) for tree in planned]
     trees = []
     places = {name: place for place, name in enumerate(queries)}
@@ -255,7 +257,7 @@ def _class(
         queries,
         trees,
         optimizer,
-        weaver.separate([tree.woven for tree in trees]),
+        len(trees) > 1 and weaver.separate([tree.woven for tree in trees]),
     )
 
 
@@ -268,12 +270,12 @@ def _joined(
     """Trees that run, with the queries that come at the next epoch where they will go."""
     held = {tree: [_window(queries[name]) for name in names] for tree, names in running.items()}
     members: dict[int | None, list[str]] = {tree: list(names) for tree, names in running.items()}
-    for tree, windows in held.items():
+    for number, windows in held.items():
         if weaver.hint != "no_share":
             for window in set(windows) & waiting.keys():
-                held[tree] = windows = windows + [window] * len(waiting[window])
-                members[tree] += waiting.pop(window)
-    woven = {tree: weaver.model.tree(Counter(windows)) for tree, windows in held.items()}
+                windows += [window] * len(waiting[window])
+                members[number] += waiting.pop(window)
+    woven = {number: weaver.model.tree(Counter(windows)) for number, windows in held.items()}
     new: list[tuple[int | None, list[str], Tree, int]] = []
     if waiting:
         places = list(woven)

@@ -47,6 +47,8 @@ WIDTH, MARGIN = 1400.0, 28.0
 FLOW, PANELS = (MARGIN, 660.0), (690.0, WIDTH - MARGIN)
 NODE, GAP = 12.0, 8.0
 MOST_PANELS = 12
+RADIUS = {30: 4.0, 200: 2.8, 2000: 1.6}
+"""Of the dot of one query, by the number of queries in the fullest panel."""
 MOST_NODES = 600
 """In a column; it has no more pixels."""
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7a5195", "#8c6d31")
@@ -132,7 +134,9 @@ def _headline(drawing: Drawing, stream: StreamOverview, top: float) -> float:
             Box(left, y, length, 15, colour, hint=f"{label}: {of_a_core(cost)}"),
             Text(left + length + 8, y + 12, of_a_core(cost), 12, bold=True),
         )
-    drawing.add(Text(PANELS[0] + 60, top + 80, _sentence(saves(stream.alone, stream.cost)), 22, "#00674b", bold=True))
+    drawing.add(
+        Text(PANELS[0] + 60, top + 80, _sentence(saves(stream.alone, stream.cost)), 22, "#00674b", bold=True)
+    )
     return top + 112
 
 
@@ -334,7 +338,7 @@ class _Axes:
     def of(cls, panels: Sequence[Sequence[TreeOverview]]) -> _Axes:
         together = WindowSet.union([tree.windows for trees in panels for tree in trees])
         most = max(sum(len(tree.queries) for tree in trees) for trees in panels)
-        radius = 4.0 if most <= 30 else 2.8 if most <= 200 else 1.6
+        radius = next((size for queries, size in RADIUS.items() if most <= queries), 0.8)
         return cls(_limits(together.slides), _limits(together.ranges), radius)
 
 
@@ -352,21 +356,19 @@ def _panel(
     together = WindowSet.union([tree.windows for tree in trees], disjoint=False)
     queries = sum(len(tree.queries) for tree in trees)
     cost, alone = sum(tree.cost for tree in trees), sum(tree.alone for tree in trees)
-    count = some(len(together), "window")
+    second = some(len(together), "window")
     if len(trees) == 1:
         (tree,) = trees
         title, hint = f"{_name(tree)}: {some(queries, 'query')}", _hint(tree)
-        rate = f"{'' if tree.woven.exact else '≈ '}{significant(tree.woven.edges, 3)}"
+        second += f", {edges(tree).removesuffix(' a second')}/s"
         third = f"composite slide {repeats_after(tree.composite_slide)}"
-        structures = ", ".join(dict.fromkeys(structure.name for structure in tree.structures))
         if frame.width > 300:
-            third += f"; {structures}"
+            third += f"; {', '.join(dict.fromkeys(structure.name for structure in tree.structures))}"
     else:
-        title = hint = f"the other {some(len(trees), 'tree')}: {some(queries, 'query')}"
+        title = hint = f"the other {some(len(trees), 'tree')}"
+        second = f"{some(queries, 'query')}, {second}"
         rates = [tree.woven.edges for tree in trees]
-        rate = f"{significant(min(rates))} to {significant(max(rates))}"
-        third = f"{significant(sum(rates), 3)} edges/s together"
-    second = f"{count}, {rate} edges/s"
+        third = f"{significant(min(rates))} to {significant(max(rates))} edges/s each"
     fourth = f"{of_a_core(cost)}, alone {of_a_core(alone).removesuffix(' of a core')}"
     room = frame.width - 18
     drawing.add(
@@ -423,7 +425,7 @@ def _dots(drawing: Drawing, asked: WindowSet, colour: str, axes: _Axes, plot: Bo
         x, y = _x(axes, plot, log10(slide)), _y(axes, plot, log10(length))
         hint = f"RANGE {short_duration(length)} SLIDE {short_duration(slide)}"
         hint += f" and {len(members) - 1} near" if len(members) > 1 else ""
-        radius = min(axes.radius * sqrt(queries), 8.0)
+        radius = min(axes.radius * sqrt(queries), 2 + 1.5 * axes.radius)
         drawing.add(Dot(x, y, radius, colour, f"{hint}: {some(queries, 'query')}"))
 
 

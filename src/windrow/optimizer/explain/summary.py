@@ -74,7 +74,9 @@ def assumptions(stream: StreamOverview) -> str:
     said = f"at {significant(stream.rate, 3)} rows a second ({seen})"
     if stream.groups is not None:
         said += f", {significant(stream.groups)} groups a slice (assumed)"
-    planners = Counter(f"planned by {one.optimizer}" if one.optimizer else "running" for one in stream.classes)
+    planners = Counter(
+        f"planned by {one.optimizer}" if one.optimizer else "running" for one in stream.classes
+    )
     if len(planners) == 1:
         return f"{said}; trees {next(iter(planners))}"
     who = [f"{planner} ({some(classes, 'class')})" for planner, classes in planners.items()]
@@ -103,7 +105,8 @@ def _class(one: ClassOverview, most: int) -> Iterator[str]:
         edges = [tree.woven.edges for tree in rest]
         between = f"{significant(min(edges), 3)} to {significant(max(edges), 3)}"
         cost = savings(sum(tree.cost for tree in rest), sum(tree.alone for tree in rest))
-        yield f"    {some(len(rest), 'more tree')}: {some(queries, 'query')}, {between} edges a second; {cost}"
+        many = f"{some(len(rest), 'more tree')}: {some(queries, 'query')}"
+        yield f"    {many}, {between} edges a second; {cost}"
 
 
 def _tree(tree: TreeOverview) -> Iterator[str]:
@@ -151,8 +154,8 @@ def windows(asked: WindowSet) -> str:
         by_slide[slide] += queries
     often = [f"{format_duration(slide)} ({queries:,})" for slide, queries in by_slide.most_common(2)]
     return (
-        f"{some(len(asked), 'window')}, ranges {_between(ranges.tolist())}, slides {_between(slides.tolist())}, "
-        f"most often {', '.join(often)}"
+        f"{some(len(asked), 'window')}, ranges {_between(ranges.tolist())}, "
+        f"slides {_between(slides.tolist())}, most often {', '.join(often)}"
     )
 
 

@@ -19,11 +19,8 @@ def svg(drawing: Drawing) -> str:
     """The text of an SVG file.
 
     >>> from windrow.optimizer.explain.drawing import Drawing
-    >>> print(svg(Drawing(20, 10, [Box(0, 0, 5, 2.5, "#ff0000", hint="a < b")])))
-    <svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 20 10" width="20" height="10" font-family="Helvetica, Arial, 'Liberation Sans', sans-serif">
-    <rect x="0" y="0" width="20" height="10" fill="#ffffff"/>
+    >>> print(svg(Drawing(20, 10, [Box(0, 0, 5, 2.5, "#ff0000", hint="a < b")])).splitlines()[-2])
     <rect x="0" y="0" width="5" height="2.5" fill="#ff0000"><title>a &lt; b</title></rect>
-    </svg>
     """
     size = f'viewBox="0 0 {_n(drawing.width)} {_n(drawing.height)}"'
     size += f' width="{_n(drawing.width)}" height="{_n(drawing.height)}"'
@@ -46,7 +43,9 @@ def _element(shape: Shape) -> str:
     match shape:
         case Box():
             stroke = f' stroke="{shape.stroke}"' if shape.stroke else ""
-            place = f'x="{_n(shape.x)}" y="{_n(shape.y)}" width="{_n(shape.width)}" height="{_n(shape.height)}"'
+            place = (
+                f'x="{_n(shape.x)}" y="{_n(shape.y)}" width="{_n(shape.width)}" height="{_n(shape.height)}"'
+            )
             return _hinted("rect", f'{place} fill="{shape.fill}"{stroke}', shape.hint)
         case Dot():
             place = f'cx="{_n(shape.x)}" cy="{_n(shape.y)}" r="{_n(shape.radius)}"'

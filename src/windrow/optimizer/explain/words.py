@@ -10,21 +10,30 @@ from windrow.cql import format_duration
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-YEAR = 365.25 * 24 * 3600 * 1e6
-LONGEST_SAID = 100 * YEAR
-"""Longer durations are not told to the microsecond."""
+DAY = 24 * 3600 * 1e6
+UNITS = {"years": 365.25 * DAY, "days": DAY, "hours": DAY / 24, "minutes": DAY / 1440, "seconds": 1e6}
+LARGEST_COUNT = 9_999
+"""Durations that are more of their unit are not told exactly."""
 
 
 def repeats_after(us: int) -> str:
     """How long a composite slide is; products of coprime slides have no other name than their size.
 
-    >>> repeats_after(3_600_000_000), repeats_after(10**18), repeats_after(10**40)
-    ('1 hour', 'about 31,700 years', 'about 10^26 years')
+    >>> repeats_after(3_600_000_000), repeats_after(170_170_000_000), repeats_after(10**18)
+    ('1 hour', 'about 47.3 hours', 'about 31,700 years')
+    >>> repeats_after(10**40)
+    'about 10^26 years'
     """
-    if us < LONGEST_SAID:
-        return format_duration(us)
-    exponent = log10(us) - log10(YEAR)  # of an integer, which may be too large for a float
-    return f"about {significant(10**exponent, 3)} years" if exponent < 6 else f"about 10^{exponent:.0f} years"
+    exact = format_duration(us)
+    if int(exact.split()[0]) <= LARGEST_COUNT:
+        return exact
+    for unit, size in UNITS.items():
+        exponent = log10(us) - log10(size)  # of an integer, which may be too large for a float
+        if exponent >= 6:
+            return f"about 10^{exponent:.0f} {unit}"
+        if exponent >= log10(2):
+            return f"about {significant(10**exponent, 3)} {unit}"
+    return exact
 
 
 def short_duration(us: int) -> str:

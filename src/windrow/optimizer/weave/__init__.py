@@ -10,7 +10,7 @@ from windrow.optimizer.weave.no_share import no_share
 from windrow.optimizer.weave.plan import Plan
 from windrow.optimizer.weave.tree import Tree
 from windrow.optimizer.weave.weave_share import tri_weave, weave_share
-from windrow.optimizer.weave.weaver import Weaver
+from windrow.optimizer.weave.weaver import Weaver, planning_seconds
 from windrow.optimizer.weave.window_set import WindowSet
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "max_share",
     "named",
     "no_share",
+    "planning_seconds",
     "tri_weave",
     "weave_share",
 ]

@@ -48,21 +48,20 @@ class Combs:
 
     def joined(self, other: Combs) -> Combs:
         """The cuts of both; one of the two itself where it has those of the other."""
-        new = ~self._covered(other)
+        new = ~self._covered(other.periods, other.phases)
         if not new.any():
             return self
-        old = ~other._covered(self)
-        if not old.any():
+        periods, phases = other.periods[new], other.phases[new]
+        added = Combs(periods, phases)
+        old = ~added._covered(self.periods, self.phases)
+        if len(added) == len(other) and not old.any():
             return other
-        return Combs(
-            np.concatenate([self.periods[old], other.periods[new]]),
-            np.concatenate([self.phases[old], other.phases[new]]),
-        )
+        return Combs(np.concatenate([self.periods[old], periods]), np.concatenate([self.phases[old], phases]))
 
-    def _covered(self, other: Combs) -> Array:
-        """Which combs of the other are inside one of these."""
-        divides = other.periods[:, None] % self.periods == 0
-        return (divides & ((other.phases[:, None] - self.phases) % self.periods == 0)).any(axis=1)
+    def _covered(self, periods: Array, phases: Array) -> Array:
+        """Which combs are inside one of these."""
+        divides = periods[:, None] % self.periods == 0
+        return (divides & ((phases[:, None] - self.phases) % self.periods == 0)).any(axis=1)
 
     def __len__(self) -> int:
         return len(self.periods)

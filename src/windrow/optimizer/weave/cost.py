@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 ADDITIVE = ("panes", "flat_fit")
 """Final aggregation whose work is a sum over windows that does not depend on the edges."""
+NO_WORK = Work(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -86,23 +87,37 @@ class CostModel:
         asked = WindowSet.of(windows)
         kinds = [next(iter(group)) for group in asked.groups()]
         combs = reduce(Combs.joined, (Combs.of([window]) for window in kinds))
-        return self._tree((asked,), combs, asked)
+        return self._tree((asked,), self.edge_rates.joined(combs, combs), asked)
 
     def woven(self, one: Tree, other: Tree, *, disjoint: bool = True) -> Tree:
         """The two as one. Where they need not be `disjoint`, both may have a window."""
         combs = self.edge_rates.joined(one.combs, other.combs)
         parts = one.parts + other.parts
-        if self.final in ADDITIVE and (disjoint or not self.answered_once):
-            work = Work(one.work.each + other.work.each, 0.0, 0.0)
-            return Tree(parts, combs, *self.edge_rates.a_second(combs), work, one.fired + other.fired)
         together = disjoint or not self.answered_once
+        if self.final in ADDITIVE and together:
+            work = Work(one.work.each + other.work.each, 0.0, 0.0, 0.0)
+            fired = one.fired + other.fired
+            return Tree(parts, combs, *self.edge_rates.a_second(combs), work, NO_WORK, fired)
         return self._tree(parts, combs, WindowSet.union([one.windows, other.windows], disjoint=together))
+
+    def woven_cost(self, one: Tree, other: Tree, price: Price, *, disjoint: bool = True) -> float:
+        """What the two would cost as one."""
+        if self.final in ADDITIVE and (disjoint or not self.answered_once):
+            edges, _ = self.edge_rates.a_second(self.edge_rates.joined(one.combs, other.combs))
+            operations = edges * (one.work.each + other.work.each)
+            answers = price.answer * (one.fired + other.fired)
+            return price.tree + price.edge * edges + price.operation * operations + answers
+        return price.of(self.woven(one, other, disjoint=disjoint))
 
     def _tree(self, parts: tuple[WindowSet, ...], combs: Combs, windows: WindowSet) -> Tree:
         edges, exact = self.edge_rates.a_second(combs)
         answers = np.ones(len(windows)) if self.answered_once else windows.queries.astype(np.float64)
-        work = final_work(self.final)(windows, answers, edges)
-        return Tree(parts, combs, edges, exact, work, windows.fired * MICROSECONDS)
+        of = final_work(self.final)
+        work = of(windows, answers, edges)
+        growth = NO_WORK
+        if self.final not in ADDITIVE:
+            growth = Work(*(more - less for more, less in zip(of(windows, answers, 2.0 * edges), work)))
+        return Tree(parts, combs, edges, exact, work, growth, windows.fired * MICROSECONDS)
 
     # prices
 

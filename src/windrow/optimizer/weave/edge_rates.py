@@ -5,9 +5,9 @@ The counter is the one place where the optimizers meet the counting of edges; a 
 
 from __future__ import annotations
 
-from fractions import Fraction
-from math import gcd
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from windrow.slicing.edge_counts import EdgeRate, edge_rate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -15,39 +15,11 @@ if TYPE_CHECKING:
     from windrow.optimizer.weave.combs import Combs
     from windrow.slicing import Comb
 
-    EdgeCounter = Callable[[Sequence[Comb]], "EdgeRate"]
+    EdgeCounter = Callable[[Sequence[Comb]], EdgeRate]
+
+__all__ = ["EdgeRates", "edge_rate"]
 
 MOST_REMEMBERED = 200_000
-
-
-class EdgeRate(NamedTuple):
-    """Edges a microsecond, and whether they were counted or estimated."""
-
-    rate: Fraction
-    exact: bool
-
-
-def edge_rate(combs: Sequence[Comb]) -> EdgeRate:
-    return EdgeRate(_rate(tuple((c.period, c.phase) for c in combs)), True)
-
-
-def _rate(combs: tuple[tuple[int, int], ...]) -> Fraction:
-    total = Fraction(0)
-    for k, (p, o) in enumerate(combs):
-        inside = set()
-        for q, r in combs[:k]:
-            g = gcd(p, q)
-            if (r - o) % g == 0:
-                m = q // g
-                inside.add((m, (r - o) // g * pow(p // g, -1, m) % m if m > 1 else 0))
-        kept: list[tuple[int, int]] = []
-        for m, r in sorted(inside):
-            if not any(m % a == 0 and (r - b) % a == 0 for a, b in kept):
-                kept.append((m, r))
-        if kept and kept[0][0] == 1:
-            continue
-        total += Fraction(1, p) * (1 - _rate(tuple(kept)))
-    return total
 
 
 class EdgeRates:
@@ -70,7 +42,7 @@ class EdgeRates:
         if combs not in self._rates:
             self._make_room()
             counted = self.counter(combs.cuts.combs)
-            self._rates[combs] = (float(counted.rate * 1_000_000), counted.exact)
+            self._rates[combs] = (counted.rate * 1e6, counted.exact)
         return self._rates[combs]
 
     def _make_room(self) -> None:

@@ -1,9 +1,9 @@
 """How many final operations a tree takes: one function for each way to assemble windows from slices.
 
-Work comes in three parts, because of what happens to them when two trees are woven into one: what every
-window adds at each edge is added up, what a structure does once at each edge is done once, and what an
-answer costs when its window fires does not depend on the edges of others. All three grow with the edge
-rate or stay, so the work of a woven tree can be bounded from its two halves without counting edges.
+Work comes in parts, because of what happens to them when two trees are woven into one: what every window
+adds at each edge is added up, what a structure does at each edge for all windows alike is done once, and
+what an answer costs when its window fires is added up too, but does not come with the edges of others. So
+the work of a woven tree can be estimated from its two halves.
 
 Ω of Shein 2019, Table 11, is the first two together. nP, the slices in a window, is its range times
 the edge rate. Where table and text differ (SlickDeque for invertible operations), the text's twice the
@@ -41,6 +41,8 @@ class Work(NamedTuple):
     """At every edge, by the structure that all windows share."""
     answers: float
     """A second, when windows fire."""
+    kinds: float
+    """What `once` would be if windows differed in every way in which it can tell them apart."""
 
     def a_second(self, edges: float) -> float:
         """All of it, at so many edges a second."""
@@ -54,36 +56,38 @@ def slices_in(windows: WindowSet, edges: float) -> Array:
 
 def panes(windows: WindowSet, answers: Array, edges: float) -> Work:
     """Every window from its own panes, at every edge."""
-    return Work(float(np.dot(answers, np.maximum(1.0, windows.ranges / windows.slides))), 0.0, 0.0)
+    return Work(float(np.dot(answers, np.maximum(1.0, windows.ranges / windows.slides))), 0.0, 0.0, 0.0)
 
 
 def flat_fat(windows: WindowSet, answers: Array, edges: float) -> Work:
     """A binary tree over the slices: a window is a path in it."""
     inner = np.maximum(1.0, slices_in(windows, edges) - 1.0)
     levels = np.floor(np.log2(inner)) + inner / 2.0 ** np.floor(np.log2(inner + 1.0))
-    return Work(float(np.dot(answers, levels)), 0.0, 0.0)
+    return Work(float(np.dot(answers, levels)), 0.0, 0.0, 0.0)
 
 
 def flat_fit(windows: WindowSet, answers: Array, edges: float) -> Work:
     """Three operations a window."""
-    return Work(3.0 * float(answers.sum()), 0.0, 0.0)
+    return Work(3.0 * float(answers.sum()), 0.0, 0.0, 0.0)
 
 
 def slick_deque_inv(windows: WindowSet, answers: Array, edges: float) -> Work:
     """A running aggregate for each number of slices that windows have: one in, one out."""
-    return Work(0.0, 2.0 * len(np.unique(np.rint(slices_in(windows, edges)))), 0.0)
+    lengths = np.rint(slices_in(windows, edges))
+    return Work(0.0, 2.0 * len(np.unique(lengths)), 0.0, 2.0 * float(lengths.max()))
 
 
 def slick_deque_non_inv(windows: WindowSet, answers: Array, edges: float) -> Work:
     """A monotonic deque, walked once at every edge for all windows (equation 7.7)."""
     longest = slices_in(windows, edges).max()
     nodes = sum(1.0 / factorial(i) for i in range(1, min(int(longest), 20) + 1))
-    return Work(float(answers.sum()), 2.0 - 2.0 / longest + nodes, 0.0)
+    deque = 2.0 - 2.0 / longest + nodes
+    return Work(float(answers.sum()), deque, 0.0, deque)
 
 
 def shared_invertible(windows: WindowSet, answers: Array, edges: float) -> Work:
     """Prefix sums: one operation to push, one to answer."""
-    return Work(0.0, 1.0, _fired(windows, answers, 1.0))
+    return Work(0.0, 1.0, _fired(windows, answers, 1.0), 1.0)
 
 
 def shared_selective(windows: WindowSet, answers: Array, edges: float) -> Work:
@@ -92,7 +96,7 @@ def shared_selective(windows: WindowSet, answers: Array, edges: float) -> Work:
     The deque of n random values has about ln n nodes.
     """
     nodes = 1.0 + np.log(slices_in(windows, edges))
-    return Work(0.0, 2.0, _fired(windows, answers, np.log2(1.0 + nodes)))
+    return Work(0.0, 2.0, _fired(windows, answers, np.log2(1.0 + nodes)), 2.0)
 
 
 PUSHED_LEVELS = 4.0
@@ -101,7 +105,8 @@ PUSHED_LEVELS = 4.0
 
 def shared_any(windows: WindowSet, answers: Array, edges: float) -> Work:
     """Aggregates of blocks of growing sizes: a handful to push, the logarithm of the slices to answer."""
-    return Work(0.0, PUSHED_LEVELS, _fired(windows, answers, 1.0 + np.log2(slices_in(windows, edges))))
+    operations = 1.0 + np.log2(slices_in(windows, edges))
+    return Work(0.0, PUSHED_LEVELS, _fired(windows, answers, operations), PUSHED_LEVELS)
 
 
 def _fired(windows: WindowSet, answers: Array, operations: Array | float) -> float:

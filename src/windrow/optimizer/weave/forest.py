@@ -1,10 +1,11 @@
 """Trees side by side as arrays, to estimate for all of them at once what one more would cost or bring.
 
 How many of a tree's edges another lacks is estimated comb by comb, as if the combs of a tree lay
-independently of each other on it. They do where periods share no factors. Where they do, combs that all
-pass through one instant meet more often than that (Behrend's inequality: of the multiples of a number,
-those that miss two sets of divisors are at least the product of those that miss each), so the estimate of
-the edges of two trees together is then never too high, and the saving by weaving them never too low.
+independently of each other on it. They do where periods share no factors; where they share some, combs
+that all pass through one instant meet more often than that (Behrend's inequality: of the multiples of a
+number, those that miss two sets of divisors are at least the product of those that miss each). So the
+edges of two trees together are never estimated too high, and the saving by weaving them never too low. Combs
+that pass through different instants may miss each other altogether; then what they cover is added up.
 
 Time: a greatest common divisor for each pair of combs. Space: a few numbers for each comb.
 """
@@ -34,10 +35,12 @@ class Forest:
         self.price = price
         self.trees: list[Tree] = list(trees)
         room = 2 * len(self.trees) + 16
-        self._numbers = np.zeros((5, room))
+        self._numbers = np.zeros((10, room))
         for at, tree in enumerate(self.trees):
             self._note(at, tree)
         self._gather()
+        self.in_phase = not self._phases[: self._combs].any()
+        """Whether all combs pass through the one instant that most windows do."""
 
     # arrays, one number a tree
 
@@ -47,18 +50,23 @@ class Forest:
 
     @property
     def costs(self) -> Array:
-        return self._numbers[4, : len(self.trees)]
+        return self._numbers[1, : len(self.trees)]
 
-    def joint_costs(self, at: Array | slice, tree: Tree, edges: Array) -> Array:
-        """What trees would cost together with one more, if they then had so many edges."""
-        _, each, once, answers, _ = self._numbers[:, : len(self.trees)][:, at]
-        work = tree.work
-        per_edge = each + work.each + np.maximum(once, work.once)
-        return (
-            self.price.tree
-            + self.price.edge * edges
-            + self.price.operation * (edges * per_edge + answers + work.answers)
+    def joint_costs(self, tree: Tree, edges: Array) -> Array:
+        """What each tree would cost together with another, if the two had so many edges."""
+        own_edges, _, *numbers = self._numbers[:, : len(self.trees)]
+        doublings = np.log2(edges / own_edges)
+        each, once, answers, kinds = (
+            work + growth * doublings for work, growth in zip(numbers[:4], numbers[4:], strict=True)
         )
+        more_doublings = np.log2(edges / tree.edges)
+        more_each, more_once, more_answers, more_kinds = (
+            work + growth * more_doublings for work, growth in zip(tree.work, tree.growth, strict=True)
+        )
+        kinds = np.maximum(np.maximum(kinds, more_kinds), 1.0)
+        per_edge = each + more_each + once + more_once - once * more_once / kinds
+        operations = edges * per_edge + answers + more_answers
+        return self.price.tree + self.price.edge * edges + self.price.operation * operations
 
     # changes
 
@@ -79,7 +87,7 @@ class Forest:
 
     def _note(self, at: int, tree: Tree) -> None:
         without_answers = self.price.of(tree) - self.price.answer * tree.fired
-        self._numbers[:, at] = tree.edges, *tree.work, without_answers
+        self._numbers[:, at] = tree.edges, without_answers, *tree.work, *tree.growth
 
     def _add_combs(self, at: int, tree: Tree) -> None:
         added = len(tree.combs)
@@ -93,6 +101,7 @@ class Forest:
             at + 1,
         )
         self._combs += added
+        self.in_phase = self.in_phase and not tree.combs.phases.any()
 
     def _gather(self) -> None:
         sizes = [len(tree.combs) for tree in self.trees]
@@ -109,13 +118,18 @@ class Forest:
         periods, phases = self._periods[: self._combs], self._phases[: self._combs]
         owners = self._owners[: self._combs]
         missing = np.zeros(len(self.trees))
-        teeth = 0.0
         with np.errstate(divide="ignore"):
             for period, phase in zip(tree.combs.periods.tolist(), tree.combs.phases.tolist()):
                 common = np.gcd(periods, period)
                 meets = np.where((phases - phase) % common == 0, common / periods, 0.0)
-                apart = np.bincount(owners, np.log1p(-meets), len(self.trees) + 1)[1:]
-                missing += np.exp(apart) / period
-                teeth += 1.0 / period
-        lacked = tree.edges * missing / teeth
+                if self.in_phase:
+                    free = np.exp(np.bincount(owners, np.log1p(-meets), len(self.trees) + 1)[1:])
+                else:
+                    free = np.maximum(0.0, 1.0 - np.bincount(owners, meets, len(self.trees) + 1)[1:])
+                missing += free / period
+        lacked = tree.edges * missing / (1.0 / tree.combs.periods).sum()
         return np.maximum(self.edges + lacked, tree.edges)
+
+    def lacked(self, one: Array, other: Array) -> Array:
+        """The part of edges that two trees together lack, from the parts that each of them lacks."""
+        return one * other if self.in_phase else np.maximum(0.0, one + other - 1.0)

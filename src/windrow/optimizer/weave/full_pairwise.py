@@ -31,8 +31,8 @@ def full_pairwise(windows: Windows, cost: CostModel) -> Plan:
     trees = dict(enumerate(cost.tree(one) for one in WindowSet.of(windows).singles()))
 
     def saving(one: int, other: int) -> float:
-        woven = cost.woven(trees[one], trees[other])
-        return price.of(trees[one]) + price.of(trees[other]) - price.of(woven)
+        together = cost.woven_cost(trees[one], trees[other], price)
+        return price.of(trees[one]) + price.of(trees[other]) - together
 
     savings = {pair: saving(*pair) for pair in combinations(trees, 2)}
     while savings:

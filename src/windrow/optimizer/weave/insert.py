@@ -36,7 +36,7 @@ def cheapest_place(forest: Forest, tree: Tree, cost: CostModel) -> tuple[int | N
     least = price.of(tree)
     if not forest.trees:
         return best
-    estimates = forest.joint_costs(slice(None), tree, forest.joint_edges(tree)) - forest.costs
+    estimates = forest.joint_costs(tree, forest.joint_edges(tree)) - forest.costs
     estimates += price.answer * tree.fired
     some = min(MOST_TRIALS, len(estimates) - 1)
     promising = np.argpartition(estimates, some)[: some + 1]

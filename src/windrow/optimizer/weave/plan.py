@@ -98,7 +98,7 @@ class Plan:
         alone = self.model.tree([window])
         combined = self.combined if self.combined is None else self.combined.joined(alone.combs)
         if place is not None:
-            trees[place] = self._with_queries(trees[place], window, +1)
+            trees[place : place + 1] = self._with_queries(trees[place], window, +1)
             least = 0.0
         else:
             changed = replace(self, combined=combined)
@@ -116,9 +116,8 @@ class Plan:
         if place is None:
             raise PlanError(f"no query of this plan asks for RANGE {window.range} SLIDE {window.slide}")
         trees = list(self.trees)
-        remaining = self._with_queries(trees[place], window, -1)
-        trees[place : place + 1] = [] if remaining is None else [remaining]
-        combined = None if self.combined is None else all_cuts(trees)
+        trees[place : place + 1] = self._with_queries(trees[place], window, -1)
+        combined = all_cuts(trees) if self.combined is not None and trees else None
         alone = self.model.tree([window])
         if combined is None:
             most = self.model.of([alone])
@@ -135,12 +134,13 @@ class Plan:
                 return at
         return None
 
-    def _with_queries(self, tree: Tree, window: Window, more: int) -> Tree | None:
+    def _with_queries(self, tree: Tree, window: Window, more: int) -> list[Tree]:
+        """The tree with more queries of a window, or fewer; nothing if none are left."""
         asked = tree.windows
         here = (asked.rows == (window.range, window.slide, window.offset)).all(axis=1)
         queries = asked.queries + more * here
         kept = queries > 0
-        return self.model.tree(WindowSet(asked.rows[kept], queries[kept])) if kept.any() else None
+        return [self.model.tree(WindowSet(asked.rows[kept], queries[kept]))] if kept.any() else []
 
     def _put(self, alone: Tree) -> tuple[int, Tree]:
         """Where a new tree goes, and what stands there then."""

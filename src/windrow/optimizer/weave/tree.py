@@ -26,6 +26,8 @@ class Tree:
     """Whether the edges were counted, not estimated."""
     work: Work
     """Final operations of one group."""
+    growth: Work
+    """How much more they would be with twice the edges."""
     fired: float
     """Answers a second of one group, over all queries."""
 

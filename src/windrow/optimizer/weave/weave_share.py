@@ -2,8 +2,9 @@
 
 The two differ in what a tree costs. With WeaveShare every tree passes over the rows; with TriWeave one pass
 makes the slices of all, and a tree merges them into its own. Windows with the same cuts are woven
-first: they save a whole tree and cost nothing. Where there are still too many trees for a number a pair, they
-are inserted first, one by one, and what is left is woven if it is few enough.
+first: they save a whole tree and cost nothing. With a structure that all windows share, one tree is often
+provably the best, or nearly, and there is nothing to search. Where there are too many trees for a number a
+pair, they are inserted first, one by one, and what is left is woven if it is few enough.
 
 Time: for n distinct cuts n² estimates, and a few counts of edges a step. Source: Shein 2019, §2.4.2.
 """
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 MOST_TREES = 2_500
 """Two numbers for each of so many pairs are 100 MB."""
+
+NEARLY = 1.005
+"""One tree that is so close to what any plan costs at least is taken without a search."""
 
 
 def weave_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
@@ -61,8 +65,21 @@ def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = Non
 
 
 def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+    if len(trees) <= 1:
+        return trees
+    one = cost.tree(WindowSet.union(part for tree in trees for part in tree.parts))
+    if price.of(one) <= NEARLY * _least(trees, one, price):
+        return [one]
     if len(trees) > MOST_TREES:
         trees = inserted(trees, cost, price)
-    if len(trees) > MOST_TREES or not trees:
+    if len(trees) > MOST_TREES:
         return trees
     return Greedy(trees, cost, price).weave(deadline=deadline)
+
+
+def _least(trees: list[Tree], one: Tree, price: Price) -> float:
+    """Less than this no plan costs: one tree's price, all edges somewhere, and each window's own work."""
+    work = sum(tree.edges * tree.work.each + tree.work.answers for tree in trees)
+    at_an_edge = price.edge + price.operation * min(tree.work.once for tree in trees)
+    edges = one.edges if at_an_edge >= 0 else sum(tree.edges for tree in trees)
+    return price.tree + at_an_edge * edges + price.operation * work + price.answer * one.fired

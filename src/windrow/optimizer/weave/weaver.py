@@ -31,14 +31,23 @@ if TYPE_CHECKING:
     from windrow.optimizer.weave.window_set import WindowSet
     from windrow.slicing import Window
 
-PLANNING_SECONDS = 0.5
-"""How long an epoch may wait for a plan."""
+PLANNING_SECONDS, ALL_PLANNING_SECONDS = 0.5, 2.0
+"""How long an epoch may wait for the plan of a class, and of all that are new."""
 ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
 """Rows a second and groups a slice that are assumed before any were seen."""
 SEPARATE = ("no_share", "weave_share", "insert_then_weave")
 """Optimizers whose trees each have a pass of their own."""
+
+
+def planning_seconds(classes: int) -> float:
+    """How long each of so many classes may be planned.
+
+    >>> planning_seconds(1), planning_seconds(400)
+    (0.5, 0.005)
+    """
+    return min(PLANNING_SECONDS, ALL_PLANNING_SECONDS / max(classes, 1))
 
 
 @dataclass(frozen=True)
@@ -55,17 +64,17 @@ class Weaver:
         many = (groups or GROUPS) if grouped else 1.0
         return cls(CostModel(rate=rate or RATE, groups=many, constants=SECONDS), hint)
 
-    def plant(self, windows: Iterable[Window]) -> list[Tree]:
+    def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none: as an optimizer that was asked for plans them, or the
         cheapest that is found in time."""
-        return self.planned(windows)[1]
+        return self.planned(windows, seconds)[1]
 
-    def planned(self, windows: Iterable[Window]) -> tuple[str, list[Tree]]:
+    def planned(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> tuple[str, list[Tree]]:
         """The same, with the name of the optimizer that planned them."""
         asked = Counter(windows)
         if self.hint is not None:
             return self.hint.lower(), list(named(self.hint)(asked, self.model).trees)
-        deadline = perf_counter() + PLANNING_SECONDS
+        deadline = perf_counter() + seconds
         best: tuple[str, list[Tree]] | None = None
         for name, optimizer in OPTIMIZERS.items():
             if best is None or (len(asked) > 1 and perf_counter() < deadline):
