@@ -293,7 +293,8 @@ class Engine:
         for tree, _, query, *_ in staying:
             if query in names:
                 trees.setdefault(tree, []).append(names[query])
-        return Observed(catalog.rate(stream), self._home.optimizer, trees)
+        shared = frozenset(tree for tree, shared, *_ in staying if shared)
+        return Observed(catalog.rate(stream), self._home.optimizer, trees, shared)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are

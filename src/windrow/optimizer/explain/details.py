@@ -64,8 +64,9 @@ def _query(name: str, query: AggregateQuery, tree: TreeOverview | None, costs: C
     yield from (f"    values: {line}" for line in _contents(query))
     if shares := _describe_shares(query):
         yield f"    shares: {shares}"
-    if tree is not None and len(tree.queries) > 1:
-        yield f"    final: in tree {tree.number}, with {some(len(tree.queries) - 1, 'other query')}"
+    if tree is not None and tree.shared:
+        others = f", with {some(len(tree.queries) - 1, 'other query')}" if len(tree.queries) > 1 else ""
+        yield f"    final: in tree {tree.number}{others}"
         return
     for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
         hinted = choice.algorithm.name == query.algorithm

@@ -50,6 +50,8 @@ class Observed:
     """The one that was asked for."""
     trees: Mapping[int, Sequence[str]] = field(default_factory=dict)
     """The queries in each tree that runs, by the number of the tree."""
+    shared: frozenset[int] = frozenset()
+    """Those of them that have, or had, several queries."""
 
 
 NOTHING = Observed()
@@ -72,6 +74,8 @@ class TreeOverview:
     number: int
     runs: bool
     """Whether it is there already; otherwise it is how the optimizer would begin."""
+    shared: bool
+    """Whether one structure answers all windows; a query that was always alone has the one that suits it."""
     queries: Mapping[str, AggregateQuery]
     woven: Tree
     structures: tuple[Structure, ...]
@@ -245,9 +249,12 @@ def _class(
     places = {name: place for place, name in enumerate(queries)}
     for tree_number, names, woven, joining in placed:
         members = {name: queries[name] for name in sorted(names, key=places.__getitem__)}
-        structures = tuple(_structures(members, costs))
         known = next(numbers) if tree_number is None else tree_number
-        trees.append(TreeOverview(known, tree_number is not None, members, woven, structures, joining))
+        shared = len(members) > 1 or known in observed.shared
+        structures = tuple(_structures(members, costs, shared=shared))
+        trees.append(
+            TreeOverview(known, tree_number is not None, shared, members, woven, structures, joining)
+        )
     first = _any(queries)
     return ClassOverview(
         number,
@@ -290,7 +297,9 @@ def _joined(
     return [*there, *new]
 
 
-def _structures(queries: Mapping[str, AggregateQuery], costs: Costs | None) -> Iterable[Structure]:
+def _structures(
+    queries: Mapping[str, AggregateQuery], costs: Costs | None, *, shared: bool
+) -> Iterable[Structure]:
     """What serves each operation: one structure for several queries, an algorithm of its own for one."""
     aggregates = {item for some in {query.aggregates for query in queries.values()} for item in some}
     operations = dict.fromkeys(
@@ -299,7 +308,7 @@ def _structures(queries: Mapping[str, AggregateQuery], costs: Costs | None) -> I
         for partial in item.partials
         for column in partial.columns
     )
-    if len(queries) > 1:
+    if shared:
         for operation in operations:
             structure = shared_structure(operation)
             yield Structure(structure.name, operation.name, structure.reason)
