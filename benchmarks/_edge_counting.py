@@ -22,7 +22,7 @@ from windrow.slicing.edge_counts.components import share_of_component
 
 PAPERS_INSTANTS = 8 * 96 * 10**9
 """A bit an instant in 96 GB."""
-MEASURED = 10**8
+MEASURED = 10**7
 
 MEMORIES = ("in_memory_here", "in_memory_of_the_paper")
 
@@ -42,16 +42,14 @@ class Limits:
 
 def bit_set_curve(limit: int) -> list[dict[str, float | None]]:
     """Seconds of bit sets of growing length, up to a limit of bytes, and the first that is beyond it."""
-    points = []
-    slides = [Comb(499, 0), Comb(503, 0), Comb(2, 1)]
-    for more in (1, 20, 200, 2_000, 4_001, 8_009, 16_001):
-        combs = [*slides, Comb(more, 0)] if more > 1 else slides
-        instants = lcm(*(comb.period for comb in combs))
+    points: list[dict[str, float | None]] = []
+    for third in (2, 20, 200, 2_003, 8_009, 16_001, 32_003):
+        combs = [Comb(slide, 0) for slide in (499, 503, third)]
         try:
-            seconds: float | None = _timed(lambda combs=combs: bit_set(combs, limit))  # type: ignore[misc]
+            seconds: float | None = min(_timed(bit_set, combs, limit) for _ in range(2))
         except PlanError:
             seconds = None
-        points.append({"instants": instants, "seconds": seconds})
+        points.append({"instants": lcm(499, 503, third), "seconds": seconds})
         if seconds is None:
             break
     return points
@@ -72,7 +70,7 @@ def compare(sets: Sequence[Set], limits: Limits, an_instant: float) -> dict[str,
     measured = lengths <= min(MEASURED, limits.bit_set_bytes)
     bits = lengths * an_instant
     marked = [combs for combs, short in zip(sets, measured) if short]
-    bits[measured] = _rounds(lambda combs: bit_set(combs, limits.bit_set_bytes), marked, 1)
+    bits[measured] = _rounds(lambda combs: bit_set(combs, limits.bit_set_bytes), marked, limits.repeats)
     followed = ~np.isnan(formula)
     return {
         "sets": len(sets),
@@ -110,16 +108,16 @@ def _rounds(count: Callable[[Set], Any], sets: Sequence[Set], repeats: int) -> n
         share_of_component.cache_clear()
         for number, combs in enumerate(sets):
             try:
-                seconds = _timed(lambda combs=combs: count(combs))  # type: ignore[misc]
+                seconds = _timed(count, combs)
             except PlanError:
                 seconds = np.nan
             fastest[number] = np.minimum(fastest[number], seconds)
     return fastest
 
 
-def _timed(run: Callable[[], Any]) -> float:
+def _timed(count: Callable[..., Any], *arguments: Any) -> float:
     started = time.perf_counter()
-    run()
+    count(*arguments)
     return time.perf_counter() - started
 
 

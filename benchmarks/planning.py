@@ -87,8 +87,8 @@ FULL = Settings(
             "5": (100, 80, 60, 40, 20, 10, 1),
         }
     ),
-    Limits(bit_set_bytes=4 << 30, groups=1 << 16, repeats=3),
-    most_for_full_search=200,
+    Limits(bit_set_bytes=4 << 30, groups=1 << 16, repeats=5),
+    most_for_full_search=120,
     many=Workload(10_000, 1_000, 1, 0.5, 10),
     most=Workload(1_000_000, 1_000, 1, 0.5, 10),
     seconds=(5, 60),
