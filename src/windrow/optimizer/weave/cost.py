@@ -85,7 +85,7 @@ class CostModel:
     def tree(self, windows: Windows) -> Tree:
         """One tree for all these windows."""
         asked = WindowSet.of(windows)
-        kinds = [next(iter(group)) for group in asked.groups()]
+        kinds = [next(iter(group)) for group in (asked.groups() if len(asked) > 1 else [asked])]
         combs = reduce(Combs.joined, (Combs.of([window]) for window in kinds))
         return self._tree((asked,), self.edge_rates.joined(combs, combs), asked)
 

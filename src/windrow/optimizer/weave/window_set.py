@@ -85,6 +85,8 @@ class WindowSet:
 
     def groups(self) -> list[WindowSet]:
         """Windows with the same cuts together: the slide, the offset, and the rest of range by slide."""
+        if not len(self):
+            return []
         ranges, slides, offsets = self.rows.T
         kinds = np.stack([slides, offsets, ranges % slides], axis=1)
         _, at = np.unique(kinds, axis=0, return_inverse=True)
