@@ -10,8 +10,9 @@ from urllib.request import urlopen
 import pytest
 
 from tests.homes import CLOCK, DELAYS, REASON, make_home
+from windrow.api.clients import drop_queries
 from windrow.api.engine import Engine
-from windrow.api.homes import as_json, check_that_none_runs, drop_query, home_status
+from windrow.api.homes import as_json, check_that_none_runs, home_status
 from windrow.errors import HomeError, QueryFailed, WindrowError
 from windrow.runtime.catalog import Catalog
 from windrow.runtime.home import Home
@@ -97,24 +98,14 @@ def test_a_status_as_json(place):
 
 def test_a_dropped_query_is_gone_and_the_others_stay(place):
     delays, _ = home_status(place, lambda: CLOCK).queries
-    drop_query(place, "BROKEN")
+    drop_queries(place, ["BROKEN"])
     after = home_status(place, lambda: CLOCK)
     assert after.queries == (delays,)
     assert after.bytes == {"results": 1_000}  # the results of the other one lie there too
-    drop_query(place, "delays")
+    drop_queries(place, ["delays"])
     assert home_status(place, lambda: CLOCK).bytes == {}
     with pytest.raises(WindrowError, match="this home has none"):
-        drop_query(place, "delays")
-
-
-def test_nothing_is_dropped_under_a_running_engine(place):
-    home = Home(place)
-    before = home_status(place, lambda: CLOCK)
-    with home.running(), pytest.raises(HomeError, match=r"an engine is running on .* eng\.drop\('broken'\)"):
-        drop_query(place, "broken")
-    assert home_status(place, lambda: CLOCK) == before
-    home.close()
-    drop_query(place, "broken")
+        drop_queries(place, ["delays"])
 
 
 @pytest.mark.parametrize(
@@ -122,12 +113,12 @@ def test_nothing_is_dropped_under_a_running_engine(place):
 )
 def test_a_query_that_is_not_there(place, wrong, hint):
     with pytest.raises(WindrowError) as raised:
-        drop_query(place, wrong)
+        drop_queries(place, [wrong])
     assert str(raised.value) == f"there is no query '{wrong}'; {hint}"
 
 
 @pytest.mark.parametrize(
-    "ask", [home_status, lambda home: drop_query(home, "delays")], ids=["status", "drop"]
+    "ask", [home_status, lambda home: drop_queries(home, ["delays"])], ids=["status", "drop"]
 )
 def test_nothing_is_made_where_there_is_no_home(tmp_path, ask):
     with pytest.raises(HomeError, match="there is no home at"):

@@ -229,19 +229,19 @@ def test_passes_are_no_wider_than_spark_takes_well(plans):
 def test_plans_are_made_again_only_when_queries_or_experience_change(plans):
     planned = PlannedPasses()
     queries = {f"q{i}": variant(plans, ("`e`.`k`",), f"`e`.`v` > {i}", 2, MINUTE) for i in range(8)}
-    first = planned.of(queries)
-    assert planned.of(dict(queries)) is first
+    first = planned.of([queries])
+    assert planned.of([dict(queries)]) is first
     (woven,) = first
     cells = [0b1, 0b11, 0b101, 0b1001]
     quiet = pa.table({"_windrow_copy": [0] * 4, "_windrow_lineage": cells})
     planned.learn(woven, quiet, rows=4)  # as many groups as rows, but few cells
-    assert planned.of(queries) is first
+    assert planned.of([queries]) is first
     wild = pa.table({"_windrow_copy": [0] * 255, "_windrow_lineage": list(range(1, 256))})
     planned.learn(woven, wild, rows=300)
-    (again,) = planned.of(queries)
+    (again,) = planned.of([queries])
     assert sorted(len(copy.predicates) for copy in again.copies) == [2, 6]
     queries.pop("q3")
-    assert planned.of(queries) is not first
+    assert planned.of([queries]) is not first
 
 
 def test_culprits_are_found_among_many():

@@ -69,6 +69,16 @@ def test_other_settings_are_another_question(spark, tmp_path, asked, setting, va
     assert len(asked) == 3
 
 
+def test_what_differs_from_start_to_start_is_the_same_question(spark, tmp_path, asked):
+    """Spark's settings have the time of its start among them."""
+    home = Home(tmp_path / "home")
+    for second in ("1", "2"):
+        spark.conf.set("spark.app.started", second)
+        SparkAnalyst(spark, home.catalog).describe(ASKED, COLUMNS)
+    spark.conf.unset("spark.app.started")
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize(
     ("sql", "columns"),
     [

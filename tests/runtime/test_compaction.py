@@ -46,12 +46,16 @@ class Ages:
         self.log = SliceLog(self.home, "s")
         self.window = window
         self.ids = [query.id for query in self.queries]
+        with self.home.catalog.transaction() as database:  # each query in a tree of its own number
+            trees = [(number, "s", 0) for number in self.ids]
+            database.executemany("INSERT INTO trees (id, stream, shared) VALUES (?, ?, ?)", trees)
 
     def epoch(self, number, rows=1):
         results = ResultWriter(self.home, number)
         for query in self.queries:
             instants = pa.array([number * 1_000_000], pa.int64()).cast(SCHEMA.field("window_end").type)
-            results.write(query, pa.table([instants, instants, pa.array([query.id * number])], schema=SCHEMA))
+            answers = pa.table([instants, instants, pa.array([query.id * number])], schema=SCHEMA)
+            results.write(query, answers.append_column("_query", pa.array([query.id], pa.int32())))
         closed, opened = (
             pa.table({"_slice": [number] * rows, "x": [number] * rows}),
             pa.table({"_slice": [number + 1], "x": [-number]}),

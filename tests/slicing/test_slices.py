@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.slicing import (
+    Comb,
+    Cuts,
     Window,
     composite,
     composite_slide,
@@ -19,7 +24,9 @@ from windrow.slicing import (
     pairs_per_window,
     panes,
     panes_per_window,
+    slices,
 )
+from windrow.slicing import cuts as cuts_module
 
 windows = st.builds(Window, range=st.integers(1, 60), slide=st.integers(1, 40), offset=st.integers(0, 60))
 
@@ -27,6 +34,39 @@ windows = st.builds(Window, range=st.integers(1, 60), slide=st.integers(1, 40), 
 def slices_in(cuts, window, end):
     """Counted the obvious way: distinct slices of the instants in the window that ends there."""
     return len(set(cuts.slice_starts(np.arange(end - window.range, end)).tolist()))
+
+
+@given(
+    st.lists(st.builds(Comb, st.integers(1, 120), st.sampled_from([0, 0, 1, 2, 5, 60, 61]))),
+    st.sampled_from([0, 1_000]),
+)
+def test_combs_inside_others_are_dropped(combs, few):
+    """As defined, whether periods are tried one by one or all at once."""
+    expected = [c for c in sorted(set(combs)) if not any(d.covers(c) for d in set(combs) - {c})]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cuts_module, "FEW_PERIODS", few)
+        assert Cuts.of(combs).combs == tuple(expected)
+
+
+@pytest.mark.parametrize("longest", [300, 600, 3_000, 100_000])
+def test_many_combs_inside_others_are_dropped(longest):
+    """So many that small divisors are tried and large ones found as quotients."""
+    draw = random.Random(longest)
+    combs = [Comb(draw.randint(longest // 20, longest), draw.choice([0, 0, 1])) for _ in range(600)]
+    expected = [c for c in sorted(set(combs)) if not any(d.covers(c) for d in set(combs) - {c})]
+    assert Cuts.of(combs).combs == tuple(expected)
+    assert len(expected) < len(set(combs))
+
+
+def test_the_largest_of_many_periods_may_be_a_multiple_of_the_smallest():
+    primes = [p for p in range(1_000, 4_000) if all(p % d for d in range(2, 64))]
+    combs = [Comb(p, 0) for p in primes]
+    assert Cuts.of([*combs, Comb(7 * primes[0], 0)]).combs == tuple(combs)
+
+
+@given(st.lists(windows, min_size=1, max_size=5))
+def test_the_composite_is_of_every_window_s_own_slices(shared):
+    assert composite(shared) == Cuts.of(comb for window in shared for comb in slices(window).cuts.combs)
 
 
 @given(windows, st.integers(-20, 20))

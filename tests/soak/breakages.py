@@ -71,7 +71,7 @@ BREAKAGES = (
     Breakage(
         "state is kept after an epoch that failed",
         "epoch:Epochs._attempt",
-        "                query.state = None  # half-way",
+        "                tree.state = None  # half-way",
         "                pass  # half-way",
         BEFORE_COMMIT,
         same_engine=True,
@@ -79,8 +79,8 @@ BREAKAGES = (
     Breakage(
         "results do not know their epoch",
         "results:ResultWriter.write",
-        "(EPOCH, self._epoch, np.int64)",
-        "(EPOCH, 0, np.int64)",
+        "np.full(len(answers), self._epoch, np.int64)",
+        "np.full(len(answers), 0, np.int64)",
         (),
     ),
     Breakage(
@@ -92,9 +92,9 @@ BREAKAGES = (
     ),
     Breakage(
         "open slices are not read back",
-        "stage:RunningQuery.load",
-        "state.restore(*log.read(self.stored.id), evaluated, self.stored.complete_after)",
-        "state.restore(log.read(self.stored.id)[0], None, evaluated, self.stored.complete_after)",
+        "trees:RunningTree.load",
+        "closed, opened = log.read(self.id)",
+        "closed, opened = log.read(self.id)[0], None",
         ("epoch committed",),
     ),
     Breakage(

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import count
+from threading import RLock
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
@@ -24,13 +26,16 @@ from windrow.api.running import Running
 from windrow.cql import Query, parse, parse_duration
 from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
 from windrow.final import Costs
-from windrow.logical import bind, quoted
+from windrow.logical import bind
 from windrow.optimizer import explain
+from windrow.optimizer.weave import named
 from windrow.runtime.analysis import SparkAnalyst
+from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
 from windrow.runtime.metrics import MetricsServer
 from windrow.runtime.refused_tables import read_dead, read_late
 from windrow.runtime.report import EpochReport as EpochReport
+from windrow.runtime.requests import Request, Requests, Withdrawn
 from windrow.runtime.results import read_results, result_schema
 from windrow.runtime.session import checked, local_session
 from windrow.runtime.stage import RunningQuery
@@ -44,7 +49,7 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import OwnAggregate
     from windrow.api.live import Live
-    from windrow.logical import Stream
+    from windrow.logical import AggregateQuery, Stream
     from windrow.runtime.catalog import Progress
     from windrow.runtime.status import Status
 
@@ -54,6 +59,8 @@ class Engine:
 
     `home` is that directory; without one, a temporary home goes away with the engine. `spark` is your
     session; without one, a local session is started. `clock` gives the time, in seconds since 1970.
+    `optimizer` names the one that plans which queries share their slices (max_share, weave_share, …);
+    without one, the cheapest plan that is found is taken.
     """
 
     def __init__(
@@ -62,10 +69,14 @@ class Engine:
         spark: SparkSession | None = None,
         *,
         clock: Callable[[], float] = time.time,
+        optimizer: str | None = None,
     ) -> None:
+        if optimizer is not None:
+            named(optimizer)  # says what there is
         # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
+        self._home.optimizer = optimizer
         self._metrics: list[MetricsServer] = []
         try:
             _ = self._home.costs  # read now: found to be broken later, it would look like a query's fault
@@ -76,7 +87,10 @@ class Engine:
         self._analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._functions = OwnFunctions(self._analyst)
         self._relations = Relations(self.spark, self._home)
+        # By their names in lower case. Replaced, never changed: threads that run epochs look at it too.
         self._queries: dict[str, RunningQuery] = {}
+        self._changing = RLock()
+        self._requests = Requests(self._home.catalog)
         self._unnamed: list[str] = []
         self._clock = clock
         self._running = Running(
@@ -84,6 +98,7 @@ class Engine:
             self._home,
             self._relations,
             lambda: list(self._queries.values()),
+            self._answer_requests,
             clock,
             lambda report: self.on_epoch(report) if self.on_epoch is not None else None,
         )
@@ -192,24 +207,32 @@ class Engine:
             raise StatementError(
                 "a query is one SELECT", sql, 0, len(sql), "for several statements: eng.execute(…)"
             )
-        self._add_query(name, replace(statements[0], retain=_positive("retain", retain)), sink)
+        statement = replace(statements[0], retain=_positive("retain", retain))
+        with self._changing:
+            self._analyst.look_again()
+            self._keep({name.lower(): self._bound(name, statement, sink)})
 
     def execute(self, statements: str) -> list[str]:
         """Run CQL statements (CREATE STREAM, CREATE TABLE, CREATE QUERY, SELECT); returns the queries' names.
 
         A bare SELECT gets a name of its own (query_1, query_2, …). Nothing is kept if one of them fails.
         """
-        before = dict(self._queries)
-        remembered = {query.id for query in self._home.catalog.queries()}
-        mark = self._relations.mark()
-        names: list[str] = []
+        adding: dict[str, _Bound] = {}
         unnamed: list[str] = []
-        try:
-            for statement in parse(statements):
-                if isinstance(statement, Query):
-                    name = statement.name or self._free_name()
+        free_names = (name for name in map("query_{}".format, count(1)) if name not in self._queries)
+        with self._changing:
+            self._analyst.look_again()
+            mark = self._relations.mark()
+            try:
+                for statement in parse(statements):
+                    if not isinstance(statement, Query):
+                        self._relations.declare(statement)
+                        continue
+                    if statement.name is None:
+                        unnamed.append(next(name for name in free_names if name not in adding))
+                    name = statement.name or unnamed[-1]
                     try:
-                        self._add_query(name, statement, None)
+                        adding[name.lower()] = self._bound(name, statement, None, adding)
                     except HomeError as error:
                         if statement.name is not None:
                             raise
@@ -217,29 +240,19 @@ class Engine:
                             f"{error}\na SELECT without a name is called query_1, query_2, … in the order of "
                             "the statements, and stays in a home; CREATE QUERY name AS SELECT … gives it one"
                         ) from error
-                    names.append(name)
-                    if statement.name is None:
-                        unnamed.append(name)
-                else:
-                    self._relations.declare(statement)
-        except WindrowError:
-            for added in self._queries.keys() - before.keys():
-                if self._queries[added].stored.id not in remembered:
-                    self._home.drop_query(self._queries[added].stored, self._clock())
-            self._queries = before
-            self._relations.take_back(mark)
-            raise
-        self._unnamed += unnamed
-        return names
+                self._keep(adding)
+            except WindrowError:
+                self._relations.take_back(mark)
+                raise
+            self._unnamed += unnamed
+        return [bound.new.name for bound in adding.values()]
 
     def drop(self, name: str) -> None:
         """Forget a query. Its results stay readable on disk only."""
-        stored = self._home.catalog.query(name)
-        if stored is None:
-            stored = self._registered(name).stored  # says what there is
-        self._home.drop_query(stored, self._clock())
-        self._queries = {n: query for n, query in self._queries.items() if query.stored.id != stored.id}
-        self._unnamed = self.unnamed_queries
+        with self._changing:
+            stored = self._home.catalog.query(name) or self._registered(name).stored  # says what there is
+            self._home.drop_query(stored, self._clock())
+            self._let_go({stored.id})
 
     def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
         """Let `sink(epoch, answers)` also get the answers of a registered query, at least once each."""
@@ -254,12 +267,13 @@ class Engine:
         shipped, or as a file says that it wrote.
         """
         self._resume()
+        queries = [(query.stored, query.plan) for query in self._queries.values()]
         held = {
-            name: f"{query.stored.quarantined} (epoch {query.stored.quarantined_epoch})"
-            for name, query in self._queries.items()
-            if query.stored.quarantined is not None
+            stored.name: f"{stored.quarantined} (epoch {stored.quarantined_epoch})"
+            for stored, _ in queries
+            if stored.quarantined is not None
         }
-        plans = {name: query.plan for name, query in self._queries.items() if name not in held}
+        plans = {stored.name: plan for stored, plan in queries if stored.name not in held}
         table = self._home.costs if costs is None else Costs.read(costs)
         return explain(plans, held, sql=sql, costs=table)
 
@@ -315,13 +329,14 @@ class Engine:
     @property
     def queries(self) -> list[str]:
         """The names of the queries: those registered, and those that the home has from earlier engines."""
-        names = [*self._queries, *(query.name for query in self._home.catalog.queries())]
+        registered = [query.stored.name for query in self._queries.values()]
+        names = [*registered, *(query.name for query in self._home.catalog.queries())]
         return list({name.lower(): name for name in reversed(names)}.values())[::-1]
 
     @property
     def unnamed_queries(self) -> list[str]:
         """The names of those that came as a bare SELECT."""
-        return [name for name in self._unnamed if name in self._queries]
+        return [name for name in self._unnamed if name.lower() in self._queries]
 
     # running
 
@@ -331,23 +346,21 @@ class Engine:
         With seal=False the run stops at the watermark and a later one goes on from there; after a seal,
         whatever comes is late.
         """
-        self._check_ready()
+        self._resume()
         self._running.run(seal=seal)
 
     def start(self, trigger: str = "1 second") -> Live:
-        """Run until `stop()`: rows are processed as they come, a batch every `trigger`."""
-        self._check_ready()
+        """Run until `stop()`: rows are processed as they come, a batch every `trigger`.
+
+        Queries may come and go meanwhile, from any thread, and from other processes (`windrow query`).
+        """
         every = parse_duration(trigger)
-        bounded = [n for n in self._running.streams() if not self._relations.is_unbounded(n)]
-        if bounded:
-            raise SourceError(
-                f"'{bounded[0]}' is a static DataFrame, so there is nothing to wait for; use run()"
-            )
+        self._resume()
         return self._running.start(every)
 
     def heartbeat(self) -> None:
         """Let time go on for streams with an IDLE TIMEOUT that are silent; `start()` does it by itself."""
-        self._check_ready()
+        self._resume()
         self._running.heartbeat()
 
     def _resume(self) -> None:
@@ -355,79 +368,143 @@ class Engine:
 
         A query stays until it is dropped: if its stream went on without it, its answers would have a hole.
         """
-        stored_queries = self._home.catalog.queries()
-        known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
-        self._queries = {name: query for name, query in self._queries.items() if query.stored.id in known_ids}
-        for stored in stored_queries:
-            if stored.sealed or any(known.lower() == stored.name.lower() for known in self._queries):
-                continue
-            try:
-                (statement,) = parse(stored.sql)
-                assert isinstance(statement, Query)
-                self._relations.recall(stored.stream)
-                if not self._relations.is_unbounded(stored.stream):
-                    continue  # a frame that can be read again, or one that this engine does not have
-                self._add_query(stored.name, replace(statement, retain=stored.retain), None)
-            except WindrowError as error:
-                raise HomeError(
-                    f"this home also has query '{stored.name}', which cannot go on: {error}\n"
-                    f"declare what it needs, or drop it with eng.drop('{stored.name}')"
-                ) from error
-
-    def _check_ready(self) -> None:
-        self._resume()
-        if not self._queries:
-            raise WindrowError("there are no queries to run; register one with eng.query(name, sql)")
+        with self._changing:
+            self._analyst.look_again()
+            stored_queries = self._home.catalog.queries()
+            known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
+            self._let_go({query.stored.id for query in self._queries.values()} - known_ids)
+            taken_up: dict[str, RunningQuery] = {}
+            for stored in stored_queries:
+                if stored.sealed or stored.name.lower() in self._queries:
+                    continue
+                try:
+                    self._relations.recall(stored.stream)
+                    if not self._relations.is_unbounded(stored.stream):
+                        continue  # a frame that can be read again, or one that this engine does not have
+                    bound = self._bound(stored.name, _select(stored.sql, stored.retain), None)
+                    taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
+                except WindrowError as error:
+                    raise HomeError(
+                        f"this home also has query '{stored.name}', which cannot go on: {error}\n"
+                        f"declare what it needs, or drop it with eng.drop('{stored.name}')"
+                    ) from error
+            self._home.catalog.keep_described()
+            self._queries = self._queries | taken_up
 
     # queries
 
-    def _add_query(self, name: str, statement: Query, sink: Callable[[int, pa.Table], None] | None) -> None:
-        taken = next((known for known in self._queries if known.lower() == name.lower()), None)
+    def _bound(
+        self,
+        name: str,
+        statement: Query,
+        sink: Callable[[int, pa.Table], None] | None,
+        adding: Mapping[str, _Bound] | None = None,
+    ) -> _Bound:
+        """A query that could be added, also with those that are being added; nothing is kept yet."""
+        known, before = self._queries.get(name.lower()), (adding or {}).get(name.lower())
+        taken = known.stored if known is not None else before.new if before is not None else None
         if taken is not None:
-            place = statement.name_span
             raise StatementError(
-                f"there is a query called '{taken}' already",
+                f"there is a query called '{taken.name}' already",
                 statement.text,
-                *place,
+                *statement.name_span,
                 "use another name, or drop it",
             )
         for table in statement.select.find_all(exp.Table):
             self._relations.recall(table.name)
         plan = bind(statement, self._relations.known, self._analyst, self._functions.known)
-        progress = self._home.catalog.progress(plan.stream.name)
-        known = {query.name.lower() for query in self._home.catalog.queries()}
-        if progress.sealed and name.lower() not in known and self._relations.is_unbounded(plan.stream.name):
+        stream = plan.stream.name
+        new = NewQuery(name, statement.select_sql, stream, result_schema(plan), statement.retain)
+        is_new = self._home.catalog.same_query(new) is None
+        if is_new and self._relations.is_unbounded(stream) and self._home.catalog.progress(stream).sealed:
             raise WindrowError(
-                f"stream '{plan.stream.name}' is sealed in this home: a new query would see no rows; "
+                f"stream '{stream}' is sealed in this home: a new query would see no rows; "
                 "use another home, or run(seal=False) next time"
             )
-        reading = self._running.reading
-        if plan.stream.name in reading:
-            unread = {quoted(column) for column in plan.scan.columns} - set(reading[plan.stream.name])
-            if unread:
-                raise WindrowError(
-                    f"query '{name}' needs {', '.join(sorted(unread))}, which the running engine does not "
-                    "read; stop it, add the query, and start it again"
-                )
-        stored = self._home.catalog.add_query(
-            name, statement.select_sql, plan.stream.name, result_schema(plan), statement.retain
-        )
-        self._queries[name] = RunningQuery(stored, plan, sink)
+        return _Bound(new, plan, sink)
 
-    def _free_name(self) -> str:
-        number = 1
-        while f"query_{number}" in self._queries:
-            number += 1
-        return f"query_{number}"
+    def _keep(self, adding: Mapping[str, _Bound], answering: list[Request] | None = None) -> None:
+        """Add bound queries, by one transaction, which also answers the requests for them."""
+        if not adding:
+            return
+        with self._home.catalog.transaction() as database:
+            stored = self._home.catalog.insert_queries(database, [bound.new for bound in adding.values()])
+            if answering:
+                Requests.accept(database, answering)
+        self._queries = self._queries | {
+            name: RunningQuery(query, bound.plan, bound.sink)
+            for query, (name, bound) in zip(stored, adding.items(), strict=True)
+        }
+
+    def _let_go(self, ids: set[int]) -> None:
+        """Run queries no longer; an epoch that is under way still has them."""
+        if ids:
+            self._queries = {n: query for n, query in self._queries.items() if query.stored.id not in ids}
+            self._unnamed = self.unnamed_queries
+
+    # what other processes ask for
+
+    def _answer_requests(self) -> None:
+        """Do what clients have asked for; what cannot be done is refused, and nothing else disturbed."""
+        with self._changing:
+            for group in self._requests.waiting():
+                self._analyst.look_again()
+                mark = self._relations.mark()
+                culprit = group[0]
+                try:
+                    if culprit.kind == "drop":
+                        self._drop_for(group)
+                        continue
+                    adding: dict[str, _Bound] = {}
+                    for culprit in group:
+                        known = self._home.catalog.query(culprit.name)
+                        if known is not None:
+                            raise self._home.catalog.taken(known)
+                        statement = _select(culprit.sql, culprit.retain)
+                        adding[culprit.name.lower()] = self._bound(culprit.name, statement, None, adding)
+                    self._keep(adding, group)
+                except Withdrawn:
+                    self._relations.take_back(mark)  # what is left of them is looked at again
+                except Exception as error:  # whatever it is, it is this request's and not the others'
+                    self._relations.take_back(mark)
+                    self._requests.refuse(group, culprit, error)
+
+    def _drop_for(self, group: list[Request]) -> None:
+        with self._home.catalog.transaction() as database:
+            stored = []
+            for request in group:
+                found = self._home.catalog.query(request.name)
+                if found is None:
+                    raise self._requests.unknown(request.name)
+                stored.append(found)
+            self._home.forget_queries(database, stored, self._clock())
+            Requests.accept(database, group)
+        self._let_go({query.id for query in stored})
 
     def _registered(self, name: str) -> RunningQuery:
-        spelled = next((known for known in self._queries if known.lower() == name.lower()), None)
-        if spelled is None:
+        found = self._queries.get(name.lower())
+        if found is None:
             known = ", ".join(self.queries) or "none"
             raise WindrowError(
                 f"there is no query '{name}'; {suggestion(name, self.queries) or f'registered: {known}'}"
             )
-        return self._queries[spelled]
+        return found
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A query that has been bound and is not yet added."""
+
+    new: NewQuery
+    plan: AggregateQuery
+    sink: Callable[[int, pa.Table], None] | None
+
+
+def _select(sql: str, retain: int | None) -> Query:
+    """The statement of a query that a home has, or is to have."""
+    (statement,) = parse(sql)
+    assert isinstance(statement, Query)
+    return replace(statement, retain=retain)
 
 
 def _positive(what: str, duration: str | None) -> int | None:

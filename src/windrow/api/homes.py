@@ -1,4 +1,4 @@
-"""What can be asked of a home without Spark: how it is doing, and to drop a query.
+"""What can be asked of a home without Spark: how it is doing.
 
 Any process may ask while an engine runs; nothing is made where there is no home.
 """
@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.errors import HomeError, WindrowError, suggestion
+from windrow.errors import HomeError
 from windrow.runtime.catalog import FORMAT, Catalog
 from windrow.runtime.durable import explained
 from windrow.runtime.lock import check_free
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
 from windrow.runtime.status import QueryStatus as QueryStatus
+from windrow.runtime.status import RequestStatus as RequestStatus
 from windrow.runtime.status import Status as Status
 from windrow.runtime.status import StreamStatus as StreamStatus
 from windrow.runtime.status import read_status
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 def home_status(home: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> Status:
     """The status of a home, as `Engine.status()` gives it."""
     with _reading(home) as catalog:
-        return read_status(_existing(home), catalog, clock())
+        return read_status(existing(home), catalog, clock())
 
 
 def check_that_none_runs(home: str | os.PathLike[str]) -> None:
@@ -41,40 +42,15 @@ def check_that_none_runs(home: str | os.PathLike[str]) -> None:
 def as_json(status: Status) -> dict[str, Any]:
     """A status as JSON has it: instants in ISO 8601, durations in seconds, and each query's condition."""
     found: dict[str, Any] = plain(status)
-    for query, shown in zip(status.queries, found["queries"], strict=True):
-        shown["condition"] = query.condition
+    for kind in ("queries", "requests"):
+        for query, shown in zip(getattr(status, kind), found[kind], strict=True):
+            shown["condition"] = query.condition
     return found
-
-
-def drop_query(home: str | os.PathLike[str], name: str, clock: Callable[[], float] = time.time) -> None:
-    """Forget a query of a home on which no engine runs, and its state; its results go with it."""
-    path = _existing(home)
-    # Imported here: it brings the operators, and with them Numba, which a status can do without.
-    from windrow.runtime.home import Home
-
-    with ExitStack() as held:
-        opened = Home(path)
-        held.callback(opened.close)
-        stored = opened.catalog.query(name)
-        if stored is None:
-            names = [query.name for query in opened.catalog.queries()]
-            known = f"this home has: {', '.join(names)}" if names else "this home has none"
-            raise WindrowError(f"there is no query '{name}'; {suggestion(name, names) or known}")
-        try:
-            held.enter_context(opened.running())
-        except HomeError as error:
-            if not isinstance(error.__cause__, BlockingIOError):
-                raise
-            raise HomeError(
-                f"an engine is running on {path}, and would go on with '{stored.name}'; nothing was dropped. "
-                f"Stop it first, or drop the query there: eng.drop({stored.name!r})"
-            ) from error
-        opened.drop_query(stored, clock())
 
 
 @contextmanager
 def _reading(home: str | os.PathLike[str]) -> Iterator[Catalog]:
-    path = _existing(home)
+    path = existing(home)
     try:
         catalog = Catalog(path / "catalog.db")
         try:
@@ -97,7 +73,8 @@ def _reading(home: str | os.PathLike[str]) -> Iterator[Catalog]:
         raise HomeError(f"cannot read the home {path}: {explained(error)}") from error
 
 
-def _existing(home: str | os.PathLike[str]) -> Path:
+def existing(home: str | os.PathLike[str]) -> Path:
+    """The directory of a home, which must be one."""
     path = Path(home).absolute()
     if not path.exists():
         raise HomeError(f"there is no home at {path}")

@@ -7,30 +7,29 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import ExitStack
 
+    from windrow.api.running import Running
     from windrow.runtime.reader import Reader
 
 
 class Live:
     """Streams that are being processed; stop it, or use it as a context manager.
 
-    `beat` is called again and again while it runs, for what must happen without rows.
+    While it runs, its heart beats: for what must happen without rows.
     """
 
-    def __init__(self, held: ExitStack, beat: Callable[[list[Reader]], None], every: float) -> None:
-        self._readers: list[Reader] = []
+    def __init__(self, held: ExitStack, running: Running, every: float) -> None:
         self._held = held
-        self._beat = beat
+        self._running = running
         self._every = every
         self._stopping = Event()
+        self._ended: list[Reader] = []
         self._failure: Exception | None = None
         self._heart = Thread(target=self._keep_beating, name="windrow heartbeat", daemon=True)
 
-    def begin(self, readers: list[Reader]) -> None:
-        """Take over readers that have been started."""
-        self._readers = readers
+    def begin(self) -> None:
+        """Let time go on, now that the readers have been started."""
         self._heart.start()
 
     def __enter__(self) -> Self:
@@ -44,10 +43,18 @@ class Live:
         """Whether every stream is still being processed."""
         return self._failure is None and all(reader.active for reader in self._readers)
 
+    @property
+    def _readers(self) -> list[Reader]:
+        return self._ended or list(self._running.readers.values())
+
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
-        for reader in self._readers:
-            reader.process_available()
+        self._running.keep_up()
+        readers: list[Reader] = []
+        while readers != self._readers:  # one may have been replaced meanwhile
+            readers = self._readers
+            for reader in readers:
+                reader.process_available()
         if self._failure is not None:
             raise self._failure
 
@@ -70,13 +77,14 @@ class Live:
                 reader.stop()
             if self._heart.is_alive():
                 self._heart.join()
+            self._ended = self._readers
         finally:
             self._held.close()
 
     def _keep_beating(self) -> None:
         while not self._stopping.wait(self._every):
             try:
-                self._beat([reader for reader in self._readers if reader.active])
+                self._running.beat()
             except Exception as error:
                 self._failure = error
                 for reader in self._readers:

@@ -48,6 +48,7 @@ class Relations:
     """Relations by name (in any case), and where their rows come from."""
 
     def __init__(self, spark: SparkSession, home: Home) -> None:
+        # Replaced, never changed: threads that read streams look them up while others are declared.
         self.known: dict[str, Relation] = {}
         self._sources: dict[str, Source] = {}
         self._frames: dict[str, DataFrame] = {}
@@ -147,8 +148,8 @@ class Relations:
             else:
                 self._home.catalog.define(name, kind, before)
         del self._new[new:]
-        for name in self.known.keys() - names:
-            del self.known[name], self._sources[name]
+        self.known = {name: relation for name, relation in self.known.items() if name in names}
+        self._sources = {name: source for name, source in self._sources.items() if name in names}
 
     # using
 
@@ -198,8 +199,8 @@ class Relations:
             named: dict[str, Any] = {"path": None, "format": what, "columns": None, "options": {}}
             named["types"] = types if source.isStreaming else {}
             self._remember(relation.name, kind, named | extra)
-        self.known[relation.name] = relation
-        self._sources[relation.name] = source
+        self.known = self.known | {relation.name: relation}
+        self._sources = self._sources | {relation.name: source}
 
     def _remember(self, name: str, kind: str, definition: dict[str, Any]) -> None:
         """Keep a definition in the home. What is there may grow and be tuned, but not become another."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 import gc
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from threading import RLock
 from typing import TYPE_CHECKING
 
 from windrow.api.live import Live
-from windrow.errors import QueryFailed, WindrowError
+from windrow.errors import QueryFailed, SourceError, WindrowError
 from windrow.logical import quoted
 from windrow.runtime.compaction import Compactor
 from windrow.runtime.epoch import Epochs
@@ -18,7 +19,7 @@ from windrow.runtime.sinks import catch_up
 from windrow.runtime.stage import StreamRunner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -32,6 +33,8 @@ LITTER = 100
 """Epochs between two collections of garbage; a reader that has ended counts as ten. What Python is done
 with in Java is freed there only when Python's own collector has been, and that comes by rarely: to Python
 these are a few small objects."""
+LOOK_SECONDS = 1.0
+"""How long a request may wait for an engine that has nothing else to do."""
 UNSURE = -2
 """In place of the last epoch, after a failure: what is in memory may not be what is committed."""
 
@@ -45,15 +48,21 @@ class Running:
         home: Home,
         relations: Relations,
         queries: Callable[[], list[RunningQuery]],
+        answer_requests: Callable[[], None],
         clock: Callable[[], float],
         report: Callable[[EpochReport], None],
     ) -> None:
-        self.reading: dict[str, list[str]] = {}
-        """While streams are read, the columns that each reader reads."""
-        self.readers: list[Reader] = []
+        self.readers: dict[str, Reader] = {}
+        """By stream. Replaced, never changed: the heart, and whoever waits, look at it from their threads."""
+        self._columns: dict[str, list[str]] = {}
+        """The columns that each reader reads."""
+        self._every: int | None = None
+        """Microseconds between two batches; None in a run that takes what is there."""
+        self._fitting = RLock()
         self._home = home
         self._relations = relations
         self._queries = queries
+        self._answer_requests = answer_requests
         self._clock = clock
         self._on_epoch = report
         self._epochs = Epochs(spark, home)
@@ -66,19 +75,22 @@ class Running:
     def run(self, *, seal: bool) -> None:
         """Process what is there and return."""
         with self._holding_home():
-            streams = self.streams()
-            unbounded = [name for name in streams if self._relations.is_unbounded(name)]
-            for name in streams:
-                if name not in unbounded:
+            for name in self.streams():
+                if not self._relations.is_unbounded(name):
                     self._run_frame(name, seal=seal)
-            self._start_readers(unbounded, live=False, availableNow=True)
             try:
-                for reader in self.readers:
+                self._start_readers(None)
+                while active := [reader for reader in self.readers.values() if reader.active]:
+                    active[0].wait(LOOK_SECONDS)
+                    self._answer_requests()
+                    self.keep_up()
+                for reader in self.readers.values():
                     reader.wait()
             finally:
+                read = list(self.readers)
                 self._stop_readers()
             if seal:
-                self._commit([self._runner(name).sealing(self._queries_of(name)) for name in unbounded])
+                self._commit([self._runner(name).sealing(self._queries_of(name)) for name in read])
             self._raise_what_went_wrong()
 
     def start(self, every: int) -> Live:
@@ -86,43 +98,72 @@ class Running:
         held = ExitStack()
         held.enter_context(self._holding_home())
         held.callback(self._stop_readers)
-        live = Live(held, self._beat, min(every / 1e6, 1.0))
+        live = Live(held, self, min(every / 1e6, LOOK_SECONDS))
         try:
-            for name in self.streams():
-                self._runner(name).looks_every = every / 1e6
-            self._start_readers(self.streams(), live=True, processingTime=f"{every} microseconds")
+            bounded = [name for name in self.streams() if not self._relations.is_unbounded(name)]
+            if bounded:
+                raise SourceError(
+                    f"'{bounded[0]}' is a static DataFrame, so there is nothing to wait for; use run()"
+                )
+            self._start_readers(every)
         except BaseException:
             live.stop()
             raise
-        live.begin(list(self.readers))
+        live.begin()
         return live
 
     def heartbeat(self) -> None:
         """Let time go on for the streams that are silent."""
         if self.readers:
-            self._beat(self.readers)
+            self.beat()
             return
         with self._holding_home():
             unbounded = [name for name in self.streams() if self._relations.is_unbounded(name)]
-            self._commit_heartbeat([self._runner(name) for name in unbounded])
+            self._commit_heartbeat(
+                [(self._runner(name), partial(self._queries_of, name)) for name in unbounded]
+            )
+
+    def beat(self) -> None:
+        """What must happen without rows: requests are answered, time goes on where nothing comes."""
+        self._answer_requests()
+        self.keep_up()
+        waiting = [reader for reader in self.readers.values() if reader.active and reader.is_waiting]
+        self._commit_heartbeat([(reader.runner, reader.queries) for reader in waiting])
+
+    def keep_up(self) -> None:
+        """Let the readers read what the queries need by now: another stream, another column."""
+        with self._fitting:
+            if not self.readers:
+                return  # stopped
+            for name in self.streams():
+                if not self._relations.is_unbounded(name):
+                    continue  # a frame is read by run()
+                before = self.readers.get(name)
+                if before is None:
+                    self._start_reader(name)
+                elif before.active and not self._columns_of(name).issubset(self._columns[name]):
+                    with before.runner.between_batches():
+                        before.retire()
+                        self.readers = self.readers | {name: self._reader(name)}
+                    before.stop()  # outside, or it would wait for a batch that waits for its turn
+                    self._begin(self.readers[name])
 
     def streams(self) -> list[str]:
         """The streams that queries are over."""
         return list(dict.fromkeys(query.plan.stream.name for query in self._queries()))
 
+    def _columns_of(self, name: str) -> set[str]:
+        """The columns of a stream that its queries need."""
+        return {column for query in self._queries_of(name) for column in query.plan.scan.columns}
+
     def columns_in_use(self, name: str) -> list[str]:
-        """The columns of a stream that are read: all of a text, where a line is good or bad as a whole."""
-        stream = self._relations.stream(name)
-        used = {column for query in self._queries_of(name) for column in query.plan.scan.columns}
-        return [quoted(column) for column in stream.columns if stream.text or column in used]
+        """Those that are read: all of a text, where a line is good or bad as a whole."""
+        stream, used = self._relations.stream(name), self._columns_of(name)
+        return [column for column in stream.columns if stream.text or column in used]
 
-    def _beat(self, readers: list[Reader]) -> None:
-        self._commit_heartbeat([reader.runner for reader in readers if reader.is_waiting])
-
-    def _commit_heartbeat(self, runners: list[StreamRunner]) -> None:
+    def _commit_heartbeat(self, runners: list[tuple[StreamRunner, Callable[[], list[RunningQuery]]]]) -> None:
         with ExitStack() as turns:
-            queries = {runner: self._queries_of(runner.stream.name) for runner in runners}
-            self._commit([turns.enter_context(runner.beating(queries[runner])) for runner in runners])
+            self._commit([turns.enter_context(runner.beating(queries)) for runner, queries in runners])
 
     def _commit(self, parts: list[Part | None]) -> None:
         present = [part for part in parts if part is not None]
@@ -137,50 +178,64 @@ class Running:
         if seal and waiting:
             self._commit([runner.sealing(waiting)])
         if fresh:
-            frame = self._relations.frame(name).select(*self.columns_in_use(name))
-            with runner.staged_frame(frame, fresh, self._tables(), seal=seal) as part:
+            frame = self._relations.frame(name).select(*map(quoted, self.columns_in_use(name)))
+            with runner.staged_frame(frame, fresh, self._tables(fresh), seal=seal) as part:
                 self._commit([part])
             check_dead(runner)
         elif not waiting:
             LOG.warning("stream '%s': all its queries are answered; nothing was read", name)
 
-    def _start_readers(self, names: list[str], *, live: bool, **trigger: object) -> None:
-        for name in names:
-            runner = self._runner(name)
-            if runner.progress.sealed:
-                LOG.warning(
-                    "stream '%s' was sealed in this home by an earlier run: whatever comes now is late. "
-                    "To go on after a run, use run(seal=False), or `windrow run --no-seal`; for this home "
-                    "it is too late",
-                    name,
-                )
-            runner.listening_since = self._clock() if live else None
-            if not live:
-                runner.looks_every = 0.0
-            runner.preload(self._queries_of(name))
-            self.reading[name] = self.columns_in_use(name)
-            rows = self._relations.read_stream(name)
-            ours = [column for column in rows.columns if column.startswith("_windrow_")]
-            reader = Reader(
-                runner,
-                self._epochs,
-                rows.select(*self.reading[name], *ours),
-                f"{self._home.path}/streams/{name.lower()}",
-                partial(self._queries_of, name),
-                self._tables,
-                self._report,
+    def _start_readers(self, every: int | None) -> None:
+        self._every = every
+        for name in self.streams():
+            if self._relations.is_unbounded(name):
+                self._start_reader(name)
+
+    def _start_reader(self, name: str) -> None:
+        reader = self._reader(name)
+        if reader.runner.progress.sealed:
+            LOG.warning(
+                "stream '%s' was sealed in this home by an earlier run: whatever comes now is late. "
+                "To go on after a run, use run(seal=False), or `windrow run --no-seal`; for this home "
+                "it is too late",
+                name,
             )
-            self.readers.append(reader)
-            reader.start(live=live, **trigger)
+        reader.runner.preload(self._queries_of(name))
+        self.readers = self.readers | {name: reader}
+        self._begin(reader)
+
+    def _reader(self, name: str) -> Reader:
+        """A reader of all that the queries need now, not yet begun."""
+        columns = self._columns[name] = self.columns_in_use(name)
+        rows = self._relations.read_stream(name)
+        ours = [column for column in rows.columns if column.startswith("_windrow_")]
+        return Reader(
+            self._runner(name),
+            self._epochs,
+            rows.select(*map(quoted, columns), *ours),
+            f"{self._home.path}/streams/{name.lower()}",
+            partial(self._queries_of, name, frozenset(columns)),
+            self._tables,
+            self._report,
+        )
+
+    def _begin(self, reader: Reader) -> None:
+        every, runner = self._every, reader.runner
+        runner.listening_since = None if every is None else self._clock()
+        runner.looks_every = 0.0 if every is None else every / 1e6
+        if every is None:
+            reader.start(live=False, availableNow=True)
+        else:
+            reader.start(live=True, processingTime=f"{every} microseconds")
 
     def _stop_readers(self) -> None:
-        for reader in self.readers:
-            reader.stop()
-            if reader.failure is not None or reader.gave_up:
-                self._last_epoch = UNSURE
-        ended = len(self.readers)
-        self.readers.clear()
-        self.reading.clear()
+        with self._fitting:
+            for reader in self.readers.values():
+                reader.stop()
+                if reader.failure is not None or reader.gave_up:
+                    self._last_epoch = UNSURE
+            ended = len(self.readers)
+            self.readers = {}
         self._collect_garbage(10 * ended)
 
     def _collect_garbage(self, litter: int) -> None:
@@ -198,7 +253,6 @@ class Running:
                 self._runners.clear()
                 self._last_epoch = self._home.catalog.last_epoch()
                 for query in self._queries():
-                    query.state = None
                     query.stored = self._home.catalog.query(query.stored.name) or query.stored
             for query in self._queries():
                 catch_up(self._home, query)
@@ -207,6 +261,9 @@ class Running:
                         "query '%s' is quarantined since epoch %s and does not run: %s; drop it to go on",
                         *(query.stored.name, query.stored.quarantined_epoch, query.stored.quarantined),
                     )
+            self._answer_requests()
+            if not self._queries():
+                raise WindrowError("there are no queries to run; register one with eng.query(name, sql)")
             try:
                 with self._compactor.working():
                     yield
@@ -253,9 +310,15 @@ class Running:
             )
         return self._runners[name]
 
-    def _queries_of(self, name: str) -> list[RunningQuery]:
-        return [query for query in self._queries() if query.plan.stream.name == name]
+    def _queries_of(self, name: str, columns: frozenset[str] | None = None) -> list[RunningQuery]:
+        """The queries on a stream; those that need no other columns, if some are given."""
+        return [
+            query
+            for query in self._queries()
+            if query.plan.stream.name == name
+            and (columns is None or columns.issuperset(query.plan.scan.columns))
+        ]
 
-    def _tables(self) -> dict[str, DataFrame]:
-        used = {enrichment.table for query in self._queries() for enrichment in query.plan.enrichments}
+    def _tables(self, queries: Iterable[RunningQuery]) -> dict[str, DataFrame]:
+        used = {enrichment.table for query in queries for enrichment in query.plan.enrichments}
         return {name: self._relations.frame(name) for name in used}

@@ -63,7 +63,7 @@ def main() -> None:
     \b
       windrow run delays.cql --home delays-home --forever    keep computing
       windrow status delays-home                             how that is going
-      windrow query list delays-home                         its queries
+      windrow query list delays-home                         its queries; add and drop, too
 
     \b
       windrow warm                 once, and Spark starts faster from then on

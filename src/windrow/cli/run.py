@@ -9,7 +9,7 @@ import click
 from rich.markup import escape
 from rich.text import Text
 
-from windrow.cli.progress import RunProgress
+from windrow.cli.progress import QueryTotals, RunProgress
 from windrow.cli.session import engine
 from windrow.cli.signals import stop_signals
 from windrow.cli.statements import read_statements, statements_file
@@ -184,7 +184,7 @@ def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> 
         if name in failed:
             console.print(Text(f"{name}: quarantined", style="red"))
             continue
-        totals = progress.totals[name]
+        totals = progress.totals.get(name, QueryTotals())
         until = f", until {totals.last}" if totals.answers else ""
         console.print(f"[cyan]{name}[/cyan]: {counted(totals.answers, 'new answer')}{until}")
     if home is None:

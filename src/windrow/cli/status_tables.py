@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from windrow.api.homes import QueryStatus, Status, StreamStatus
+    from windrow.api.homes import QueryStatus, RequestStatus, Status, StreamStatus
 
-CONDITION_STYLES = {"quarantined": "red", "sealed": "dim"}
+CONDITION_STYLES = {"quarantined": "red", "refused": "red", "sealed": "dim", "waiting": "yellow"}
 
 
 def status_picture(status: Status) -> RenderableType:
@@ -33,6 +33,8 @@ def status_picture(status: Status) -> RenderableType:
         parts += ["", streams_table(status.streams)]
     if status.queries:
         parts += ["", queries_table(status.queries), *reasons(status.queries)]
+    if status.requests:
+        parts += ["", *request_list(status.requests, sql=False)]
     return Group(*parts, "", f"disk: {disk(status)}")
 
 
@@ -78,12 +80,28 @@ def query_list(queries: Iterable[QueryStatus]) -> Iterable[RenderableType]:
         line.append(query.condition, style=f"not bold {CONDITION_STYLES.get(query.condition, 'green')}")
         ended = f", until {until(query.latest_end)}" if query.latest_end is not None else ""
         kept = f", kept for {duration(query.retain)}" if query.retain is not None else ""
-        line.append(f": {counted(query.answers, 'answer')}{ended}{kept}", style="not bold default")
+        since = query.complete_after
+        complete = f", complete for windows that begin after {until(since)}" if since is not None else ""
+        line.append(f": {counted(query.answers, 'answer')}{ended}{kept}{complete}", style="not bold default")
         yield line
         if query.quarantined is not None:
             yield Padding(reason(query), (0, 0, 0, 4), expand=False)
         yield Padding(Text(query.sql, style="dim"), (0, 0, 0, 4), expand=False)
         yield ""
+
+
+def request_list(requests: Iterable[RequestStatus], *, sql: bool = True) -> Iterable[RenderableType]:
+    """Every query that was asked for and is not there: a line, why it was refused, and its SQL."""
+    for request in requests:
+        style = CONDITION_STYLES[request.condition]
+        line = Text(request.name, style=f"bold {style}")
+        told = "refused" if request.refused is not None else "waiting for an engine to run"
+        yield line.append(f", {told}", style="not bold default")
+        if request.refused is not None:
+            yield Padding(Text(request.refused, style="red"), (0, 0, 0, 4), expand=False)
+        if sql:
+            yield Padding(Text(request.sql, style="dim"), (0, 0, 0, 4), expand=False)
+            yield ""
 
 
 def reasons(queries: Iterable[QueryStatus]) -> list[Text]:

@@ -12,6 +12,7 @@ from windrow.final.flat_fit import FlatFIT
 from windrow.final.keyed_windows import KeyedWindows
 from windrow.final.partitioned_rows import PartitionedRows
 from windrow.final.recalculate import Recalculate
+from windrow.final.shared import SharedWindows, shared_structure
 from windrow.final.slick_deque_inv import SlickDequeInv
 from windrow.final.slick_deque_non_inv import SlickDequeNonInv
 from windrow.final.subtract_on_evict import SubtractOnEvict
@@ -30,6 +31,7 @@ __all__ = [
     "KeyedWindows",
     "PartitionedRows",
     "Recalculate",
+    "SharedWindows",
     "SlickDequeInv",
     "SlickDequeNonInv",
     "SubtractOnEvict",
@@ -37,6 +39,7 @@ __all__ = [
     "choose",
     "named",
     "refuse_mismatch",
+    "shared_structure",
     "shipped_costs",
     "slide",
 ]

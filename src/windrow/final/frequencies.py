@@ -27,7 +27,7 @@ import numpy as np
 
 from windrow.aggregates.questions import Commonest, Distinct, DistinctTotals, Each, OverRest, Quantile
 from windrow.final.frequency_trees import DISTINCT, OTHERS, TOTAL, TOTALS, Layout, follow
-from windrow.final.keyed_windows import GrowingArray
+from windrow.final.growing_array import GrowingArray
 from windrow.final.pair_numbers import PairNumbers
 
 if TYPE_CHECKING:

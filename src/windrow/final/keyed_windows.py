@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from windrow.final.growing_array import GrowingArray
 from windrow.final.schedule import Liveness
 
 if TYPE_CHECKING:
@@ -32,34 +33,6 @@ class Follower(Protocol):
 
     def slide(self, schedule: Schedule) -> list[Any]:
         """What it found, for each range."""
-
-
-class GrowingArray:
-    """An array that grows at its end and is dropped from its front, in amortised constant time."""
-
-    def __init__(self, empty: Array) -> None:
-        self._data = empty
-        self._first = 0
-        self._end = 0
-
-    def append(self, more: Array) -> None:
-        """Add rows at the end."""
-        if self._end + len(more) > len(self._data):
-            held = self._end - self._first
-            room = np.empty((2 * (held + len(more)), *self._data.shape[1:]), self._data.dtype)
-            room[:held] = self._data[self._first : self._end]
-            self._data, self._first, self._end = room, 0, held
-        self._data[self._end : self._end + len(more)] = more
-        self._end += len(more)
-
-    def drop(self, rows: int) -> None:
-        """Forget the first rows."""
-        self._first += rows
-
-    @property
-    def view(self) -> Array:
-        """The rows held, without a copy."""
-        return self._data[self._first : self._end]
 
 
 class KeyedWindows:

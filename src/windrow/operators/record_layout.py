@@ -103,13 +103,14 @@ class RecordLayout:
             for place, slot in enumerate(slots)
         }
 
-    def from_rest(self, table: pa.Table) -> Records:
-        """The records that `at_rest` wrote down."""
+    def from_rest(self, table: pa.Table, *, whole: bool = True) -> Records:
+        """The records that `at_rest` wrote down; `whole`: of all partials, or else something is wrong."""
         columns = {
             partial: [
                 self._unpacked(slot, _kept(table, f"{partial}#{place}")) for place, slot in enumerate(slots)
             ]
             for partial, slots in self.slots.items()
+            if whole or f"{partial}#0" in table.column_names
         }
         return self.records(columns, len(table))
 
@@ -130,7 +131,11 @@ class RecordLayout:
     def _unpacked(slot: Slot, values: pa.Array) -> Any:
         if slot.column.packing is not None:
             return slot.column.packing.unpack(values)
-        return values if slot.column.ranked is not None else values.to_numpy()
+        if slot.column.ranked is not None:
+            return values
+        if values.null_count:  # from before there was this partial
+            values = values.fill_null(slot.column.operation.identity)
+        return values.to_numpy()
 
     def _rank(self, slot: Slot, values: pa.Array) -> Array:
         codes, moved = self.dictionaries[slot].encode(values)

@@ -23,9 +23,10 @@ from windrow.aggregates.contents import contents_of
 from windrow.final import KeyedWindows
 from windrow.logical import aggregate_name, key_name
 from windrow.operators.contents_state import contents_states
-from windrow.operators.group_keys import GroupKeys
+from windrow.operators.keyed_records import SLICE as SLICE
+from windrow.operators.keyed_records import KeyedRecords
 from windrow.operators.open_slices import OpenSlices
-from windrow.operators.record_layout import RecordLayout, one_chunk
+from windrow.operators.record_layout import one_chunk
 from windrow.operators.tables_at_rest import part, together
 from windrow.slicing import composite
 
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
     Records = dict[Operation, Array]
 
-SLICE = "_slice"
 SLICES, CONTENTS = "slices", "_contents"
 """At rest, where a query has contents: the part of its records, and the column that tells parts apart."""
 BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
@@ -89,17 +89,18 @@ class WindowAggregate:
     def __init__(self, aggregation: WindowAggregation) -> None:
         self.aggregation = aggregation
         self.evaluated = BEGINNING
-        self._layout = RecordLayout(aggregation.partials, self._rewrite)
+        self._groups = KeyedRecords(
+            aggregation.keys, aggregation.key_types, aggregation.partials, self._rewrite
+        )
         self._cuts = composite(aggregation.windows)
         self._reset()
 
     def _reset(self) -> None:
-        aggregation, operations = self.aggregation, self._layout.operations
-        self._keys = GroupKeys(list(aggregation.key_types))
+        aggregation, operations = self.aggregation, self._groups.layout.operations
+        self._groups.forget()
         self._open = OpenSlices(operations)
         self._contents = contents_states(aggregation.windows, aggregation.aggregates)
         self._windows = KeyedWindows(aggregation.windows, operations, aggregation.algorithms, self._contents)
-        self._layout.forget_ranks()
         self._closed_rows = 0
 
     @property
@@ -113,7 +114,7 @@ class WindowAggregate:
         """About how much memory the partials and the structures over them take."""
         slices = self._windows.entries + len(self._open.starts)
         values = sum(contents.bytes for contents in self._contents.values())
-        return slices * (12 + self._layout.record_bytes) + self._windows.structure_bytes + values
+        return slices * (12 + self._groups.layout.record_bytes) + self._windows.structure_bytes + values
 
     @property
     def horizon(self) -> int:
@@ -135,20 +136,16 @@ class WindowAggregate:
         are partials by their expressions, some or all of them, or contents by their names."""
         partials = partials.combine_chunks()
         starts = self._cuts.slice_starts(one_chunk(partials, SLICE).to_numpy())
-        keys = self._number_keys(partials)
+        keys = self._groups.numbers(partials)
         collected = set(partials.column_names)
         for contents, state in self._contents.items():
             if contents.value_name in collected:
                 state.push(starts, keys, partials)
-        columns = {
-            partial: partial.encode([one_chunk(partials, name) for name in partial.expressions])
-            for partial in self.aggregation.partials
-            if collected.issuperset(partial.expressions)
-        }
-        if self.aggregation.partials and not columns:
+        ours = [p for p in self.aggregation.partials if collected.issuperset(p.expressions)]
+        if self.aggregation.partials and not ours:
             return  # the passes with the partials have the same slices and keys
-        records = self._layout.records(columns, len(starts))
-        self._open.merge(starts, keys, records, len(self._keys))
+        records = self._groups.collected(partials, ours)
+        self._open.merge(starts, keys, records, len(self._groups))
 
     def advance(self, until: int) -> Iterator[pa.Table]:
         """Close the slices of all windows that end by `until`, and answer those windows."""
@@ -162,7 +159,7 @@ class WindowAggregate:
             return
         edge = self.aggregation.window.last_evaluation_until(until)
         closed = self._open.close(before=edge)
-        self._windows.append(*closed, len(self._keys))
+        self._windows.append(*closed, len(self._groups))
         for contents in self._contents.values():
             contents.close(edge, self._horizon(until))
         most = min((contents.most_answers for contents in self._contents.values()), default=None)
@@ -178,12 +175,17 @@ class WindowAggregate:
         """At rest: the slices that the last `advance` closed and that a window still needs."""
         starts, keys, records = self._windows.held()
         new = slice(len(starts) - self._closed_rows, None)
-        slices = self._at_rest(starts[new], keys[new], {op: rows[new] for op, rows in records.items()})
+        slices = self._groups.at_rest(starts[new], keys[new], {op: rows[new] for op, rows in records.items()})
         return self._with_contents(slices, lambda contents: contents.closed_at_rest())
+
+    def held_slices(self) -> pa.Table:
+        """At rest: all closed slices that a window still needs."""
+        slices = self._groups.at_rest(*self._windows.held())
+        return self._with_contents(slices, lambda contents: contents.held_at_rest())
 
     def open_slices(self) -> pa.Table:
         """At rest: the slices that may still receive rows."""
-        slices = self._at_rest(self._open.starts, self._open.keys, self._open.records)
+        slices = self._groups.at_rest(self._open.starts, self._open.keys, self._open.records)
         return self._with_contents(slices, lambda contents: contents.open_at_rest())
 
     def restore(
@@ -204,20 +206,14 @@ class WindowAggregate:
         self.evaluated = evaluated
         for table in closed:
             kept = table.filter(pa.compute.greater_equal(table[SLICE], self.horizon)).combine_chunks()
-            self._windows.append(*self._from_rest(self._part(kept, SLICES)), len(self._keys))
+            self._windows.append(*self._groups.from_rest(self._part(kept, SLICES)), len(self._groups))
             for contents, own in self._parts(kept):
-                contents.restore_closed(*self._place(own), own)
+                contents.restore_closed(*self._groups.place(own), own)
         if open_slices is not None:
             slices = self._part(open_slices.combine_chunks(), SLICES)
-            self._open.merge(*self._from_rest(slices), len(self._keys))
+            self._open.merge(*self._groups.from_rest(slices), len(self._groups))
             for contents, own in self._parts(open_slices):
-                contents.push(*self._place(own), own)
-
-    def _number_keys(self, table: pa.Table) -> Array:
-        names = self.aggregation.keys
-        if not names:
-            return self._keys.single(len(table))
-        return self._keys.encode([one_chunk(table, name) for name in names])
+                contents.push(*self._groups.place(own), own)
 
     def _rewrite(self, operation: Operation, place: int, function: Callable[[Array], Array]) -> None:
         self._windows.rewrite(operation, place, function)
@@ -229,28 +225,20 @@ class WindowAggregate:
         starts = ends - window.range
         times = [pa.array(instants).cast(aggregation.time_type) for instants in (starts, ends)]
         answers = [self._answers(aggregate, records) for aggregate in aggregation.aggregates]
-        columns = [*times, *self._keys.columns(keys), *answers]
+        columns = [*times, *self._groups.columns(keys), *answers]
         return pa.table(columns, names=aggregation.answer_names)
 
     def _answers(self, aggregate: Aggregate, records: dict[Any, Any]) -> pa.Array:
         contents = contents_of(aggregate)
         if contents is None:
-            return self._layout.answers(aggregate, records)
+            return self._groups.layout.answers(aggregate, records)
         return self._contents[contents].answers(aggregate, records[contents])
-
-    def _at_rest(self, starts: Array, keys: Array, records: Records) -> pa.Table:
-        return self._in_slices(starts, keys, self._layout.at_rest(records))
-
-    def _in_slices(self, starts: Array, keys: Array, columns: Mapping[str, Any]) -> pa.Table:
-        places: dict[str, Any] = {SLICE: pa.array(starts)}
-        places.update(zip(self.aggregation.keys, self._keys.columns(keys), strict=True))
-        return pa.table(places | dict(columns))
 
     def _with_contents(self, slices: pa.Table, at_rest: Callable[[ContentsState], Any]) -> pa.Table:
         """One table of the slices and the contents, where there are any."""
         if not self._contents:
             return slices
-        parts = {str(name): self._in_slices(*at_rest(state)) for name, state in self._contents.items()}
+        parts = {str(name): self._groups.in_slices(*at_rest(state)) for name, state in self._contents.items()}
         return together({SLICES: slices, **parts}, CONTENTS)
 
     def _part(self, table: pa.Table, name: str) -> pa.Table:
@@ -260,23 +248,15 @@ class WindowAggregate:
         for name, contents in self._contents.items():
             yield contents, part(table, str(name), CONTENTS)
 
-    def _place(self, table: pa.Table) -> tuple[Array, Array]:
-        return one_chunk(table, SLICE).to_numpy(), self._number_keys(table)
-
-    def _from_rest(self, table: pa.Table) -> tuple[Array, Array, Records]:
-        return *self._place(table), self._layout.from_rest(table)
-
     def _forget_dead_keys(self) -> None:
         """Number the keys, rank the values and build the structures anew when most is no longer in use."""
-        known = len(self._keys) + self._layout.ranked_values
-        known += sum(contents.known for contents in self._contents.values())
-        many = known > 10_000 + 4 * self.entries * (1 + len(self._layout.dictionaries))
+        layout = self._groups.layout
+        known = self._groups.known + sum(contents.known for contents in self._contents.values())
+        many = known > 10_000 + 4 * self.entries * (1 + len(layout.dictionaries))
         # A structure takes up to 4 records an entry, and one that was larger keeps its room.
-        large = self._windows.structure_bytes > LARGE + 16 * self.entries * self._layout.record_bytes
+        large = self._windows.structure_bytes > LARGE + 16 * self.entries * layout.record_bytes
         if not (many or large):
             return
         new = self._closed_rows
-        slices = self._at_rest(*self._windows.held())
-        held = self._with_contents(slices, lambda contents: contents.held_at_rest())
-        self.restore([held], self.open_slices(), self.evaluated)
+        self.restore([self.held_slices()], self.open_slices(), self.evaluated)
         self._closed_rows = min(new, self._windows.entries)  # it keeps only what the next window needs

@@ -1,6 +1,7 @@
 """From bound queries to what runs: shared passes over the stream, algorithms, and their explanation."""
 
 from windrow.optimizer.bounds import Bounds, tally_sql
+from windrow.optimizer.classes import sharing_class
 from windrow.optimizer.explain import explain
 from windrow.optimizer.lifted_passes import LiftedPass
 from windrow.optimizer.pack_passes import Experience, plan_passes
@@ -20,6 +21,7 @@ __all__ = [
     "plan_passes",
     "plan_window_aggregation",
     "share_passes",
+    "sharing_class",
     "tally_sql",
     "window_operator",
 ]

@@ -45,6 +45,7 @@ class SparkAnalyst:
         self._catalog = catalog
         self._functions: frozenset[str] | None = None
         self._frames: dict[pa.Schema, DataFrame] = {}
+        self._settings: tuple[str, ...] | None = None
 
     def describe(
         self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]], *, lasting: bool = True
@@ -63,6 +64,10 @@ class SparkAnalyst:
             self._catalog.note_described(question, schema)
         return schema
 
+    def look_again(self) -> None:
+        """The session's settings may be other ones than at the last question."""
+        self._settings = None
+
     def _ask(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> pa.Schema:
         frames = {name: self._empty(pa.schema(list(columns.items()))) for name, columns in relations.items()}
         try:
@@ -73,10 +78,14 @@ class SparkAnalyst:
 
     def _question(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> str:
         """A name for all that Spark's answer depends on: the statement, the columns, version and settings."""
-        settings = SQL_SETTING.findall(str(self._spark._jsparkSession.sessionState().conf().settings()))
-        ansi = self._spark.conf.get("spark.sql.ansi.enabled")  # whose default is in the environment
+        if self._settings is None:
+            # As Java writes them, by one call. With Python's str(), which makes a call a setting, the
+            # pattern took in the rest of them as well, and with it the time at which Spark was started.
+            text = self._spark._jsparkSession.sessionState().conf().settings().toString()
+            ansi = self._spark.conf.get("spark.sql.ansi.enabled")  # whose default is in the environment
+            self._settings = (self._spark.version, str(ansi), *sorted(SQL_SETTING.findall(text)))
         columns = {name: [(c, str(of_type)) for c, of_type in of.items()] for name, of in relations.items()}
-        asked = (self._spark.version, FORMAT, sorted(settings), ansi, sql, sorted(columns.items()))
+        asked = (FORMAT, self._settings, sql, sorted(columns.items()))
         return sha256(repr(asked).encode()).hexdigest()
 
     def _empty(self, schema: pa.Schema) -> DataFrame:

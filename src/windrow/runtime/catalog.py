@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from hashlib import sha256
 from threading import RLock
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-FORMAT = 3
+    from windrow.runtime.forest import Forest
+
+FORMAT = 4
 KEPT_EPOCHS = 1_000
 """How many epochs the catalog remembers; only people look at them."""
 KEPT_DESCRIBED = 100_000
@@ -40,9 +43,16 @@ CREATE TABLE queries (
     dropped INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0,
     sealed INTEGER NOT NULL DEFAULT 0, complete_after INTEGER,
     quarantined TEXT, quarantined_epoch INTEGER, delivered INTEGER,
-    answers INTEGER NOT NULL DEFAULT 0, latest_end INTEGER,
-    entries INTEGER NOT NULL DEFAULT 0, state_bytes INTEGER NOT NULL DEFAULT 0);
+    answers INTEGER NOT NULL DEFAULT 0, latest_end INTEGER);
 CREATE UNIQUE INDEX live_queries ON queries (name) WHERE NOT dropped;
+CREATE TABLE trees (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL COLLATE NOCASE, shared INTEGER NOT NULL,
+    entries INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0);
+CREATE TABLE members (
+    tree INTEGER NOT NULL, query INTEGER NOT NULL, joined INTEGER, after INTEGER NOT NULL,
+    until INTEGER NOT NULL,
+    PRIMARY KEY (tree, query)) WITHOUT ROWID;
+CREATE INDEX members_by_query ON members (query);
 CREATE TABLE epochs (
     epoch INTEGER NOT NULL, stream TEXT NOT NULL COLLATE NOCASE, batch INTEGER, watermark INTEGER,
     clock REAL NOT NULL, seconds REAL NOT NULL, rows INTEGER NOT NULL, late INTEGER NOT NULL,
@@ -58,6 +68,12 @@ CREATE TABLE files (
 CREATE INDEX files_by_owner ON files (kind, owner, level, first_epoch);
 CREATE TABLE doomed (path TEXT PRIMARY KEY, clock REAL NOT NULL);
 CREATE TABLE described (question TEXT PRIMARY KEY, schema BLOB NOT NULL);
+CREATE TABLE requests (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, together INTEGER, kind TEXT NOT NULL,
+    name TEXT NOT NULL COLLATE NOCASE, sql TEXT NOT NULL, retain INTEGER, clock REAL NOT NULL,
+    answered INTEGER NOT NULL DEFAULT 0, refused TEXT);
+CREATE INDEX waiting_requests ON requests (id) WHERE NOT answered;
+CREATE INDEX requests_by_name ON requests (name);
 """
 
 
@@ -103,12 +119,13 @@ class StoredQuery:
     latest_end: int | None = None
     """The end of the latest window answered."""
     entries: int = 0
+    """Its share of the slices that it has, perhaps with others."""
     state_bytes: int = 0
 
     @property
     def schema_id(self) -> str:
         """A name for the result schema."""
-        return sha256(self.schema.to_string().encode()).hexdigest()[:16]
+        return _schema_id(self.schema)
 
     @property
     def runs(self) -> bool:
@@ -121,6 +138,17 @@ class StoredQuery:
         if self.retain is None or self.latest_end is None:
             return None
         return self.latest_end - self.retain
+
+
+@dataclass(frozen=True)
+class NewQuery:
+    """A query that the catalog is to remember."""
+
+    name: str
+    sql: str
+    stream: str
+    schema: pa.Schema
+    retain: int | None = None
 
 
 @dataclass(frozen=True)
@@ -198,11 +226,12 @@ class Catalog:
 
     def definition(self, name: str) -> tuple[str, str, dict[str, Any]] | None:
         """Name, kind and definition of a relation; None for one that the home cannot know (a DataFrame)."""
-        for spelled, kind, text in self.rows(
-            "SELECT name, kind, definition FROM relations WHERE name = ?", name
-        ):
-            return spelled, kind, json.loads(text)
-        return None
+        return next(iter(self.definitions("WHERE name = ?", name)), None)
+
+    def definitions(self, condition: str = "", *values: Any) -> list[tuple[str, str, dict[str, Any]]]:
+        """Those of all relations."""
+        rows = self.rows(f"SELECT name, kind, definition FROM relations {condition}", *values)
+        return [(name, kind, json.loads(text)) for name, kind, text in rows]
 
     def undefine(self, name: str) -> None:
         """Take a definition back."""
@@ -220,10 +249,22 @@ class Catalog:
 
     def queries(self) -> list[StoredQuery]:
         """The queries that have not been dropped, in the order in which they came."""
+        return self._stored("")
+
+    def query(self, name: str) -> StoredQuery | None:
+        """A query by its name."""
+        return next(iter(self._stored("AND name = ?", name)), None)
+
+    def _stored(self, condition: str, *values: Any) -> list[StoredQuery]:
         rows = self.rows(
-            "SELECT id, name, sql, stream, schema, retain, started, sealed, complete_after, quarantined, "
-            "quarantined_epoch, delivered, answers, latest_end, entries, state_bytes "
-            "FROM queries WHERE NOT dropped ORDER BY id"
+            "WITH shares AS (SELECT tree, count(*) AS members FROM members GROUP BY tree) "
+            "SELECT q.id, name, sql, q.stream, schema, retain, started, sealed, complete_after, quarantined, "
+            "quarantined_epoch, delivered, answers, latest_end, "
+            "coalesce(sum(t.entries / s.members), 0), coalesce(sum(t.bytes / s.members), 0) "
+            "FROM queries q LEFT JOIN members m ON m.query = q.id LEFT JOIN trees t ON t.id = m.tree "
+            "LEFT JOIN shares s ON s.tree = m.tree "
+            f"WHERE NOT dropped {condition} GROUP BY q.id ORDER BY q.id",
+            *values,
         )
         return [
             StoredQuery(
@@ -232,41 +273,101 @@ class Catalog:
             for number, name, sql, stream, schema, retain, started, sealed, *rest in rows
         ]
 
-    def query(self, name: str) -> StoredQuery | None:
-        """A query by its name."""
-        return next((query for query in self.queries() if query.name.lower() == name.lower()), None)
+    def schema_ids(self) -> set[str]:
+        """The result schemas of the queries that have not been dropped."""
+        found = self.rows("SELECT DISTINCT schema FROM queries WHERE NOT dropped")
+        return {_schema_id(_schema(schema)) for (schema,) in found}
 
-    def running_ids(self, stream: str) -> list[int]:
-        """The numbers of a stream's queries that still have a state."""
-        rows = self.rows(
-            "SELECT id FROM queries WHERE stream = ? AND NOT dropped AND NOT sealed AND quarantined IS NULL",
+    def tree_ids(self, stream: str) -> list[int]:
+        """The numbers of a stream's trees, which are those that still have a state."""
+        return [number for (number,) in self.rows("SELECT id FROM trees WHERE stream = ?", stream)]
+
+    def last_tree(self) -> int:
+        """The largest number that a tree ever had."""
+        return max(
+            (number for (number,) in self.rows("SELECT seq FROM sqlite_sequence WHERE name = 'trees'")),
+            default=0,
+        )
+
+    def members(self, stream: str) -> list[tuple[Any, ...]]:
+        """Who is in which tree of a stream: tree, whether it is shared, query, joined, after, until."""
+        return self.rows(
+            "SELECT t.id, t.shared, m.query, m.joined, m.after, m.until FROM trees t "
+            "JOIN members m ON m.tree = t.id WHERE t.stream = ? ORDER BY t.id, m.query",
             stream,
         )
-        return [number for (number,) in rows]
+
+    @staticmethod
+    def write_trees(database: sqlite3.Connection, stream: str, forest: Forest) -> None:
+        """Remember the trees of a stream, as part of a transaction."""
+        if forest.changed:
+            database.execute(
+                "DELETE FROM members WHERE tree IN (SELECT id FROM trees WHERE stream = ?)", (stream,)
+            )
+            database.execute("DELETE FROM trees WHERE stream = ?", (stream,))
+            database.executemany(
+                "INSERT INTO trees (id, stream, shared) VALUES (?, ?, ?)",
+                [(tree.id, stream, tree.shared) for tree in forest.trees],
+            )
+            database.executemany(
+                "INSERT INTO members VALUES (?, ?, ?, ?, ?)",
+                [
+                    (tree.id, number, member.joined, member.after, member.until)
+                    for tree in forest.trees
+                    for number, member in tree.members.items()
+                ],
+            )
+        database.executemany(
+            "UPDATE trees SET entries = ?, bytes = ? WHERE id = ?",
+            [
+                (tree.state.operator.entries, tree.state.operator.bytes, tree.id)
+                for tree in forest.trees
+                if tree.state is not None
+            ],
+        )
 
     def add_query(
         self, name: str, sql: str, stream: str, schema: pa.Schema, retain: int | None = None
     ) -> StoredQuery:
         """Remember a query; the same text under the same name again is the same query."""
+        return self.add_queries([NewQuery(name, sql, stream, schema, retain)])[0]
+
+    def add_queries(self, queries: Iterable[NewQuery]) -> list[StoredQuery]:
+        """Remember queries, all or none."""
         with self.transaction() as database:
-            known = self.query(name)
+            return self.insert_queries(database, queries)
+
+    def insert_queries(self, database: sqlite3.Connection, queries: Iterable[NewQuery]) -> list[StoredQuery]:
+        """The same, as part of a transaction."""
+        added = []
+        for new in queries:
+            known = self.same_query(new)
             if known is None:
-                database.execute(
+                found = database.execute(
                     "INSERT INTO queries (name, sql, stream, schema, retain) VALUES (?, ?, ?, ?, ?)",
-                    (name, sql, stream, schema.serialize().to_pybytes(), retain),
+                    (new.name, new.sql, new.stream, new.schema.serialize().to_pybytes(), new.retain),
                 )
-            elif known.sql != sql or known.schema != schema:
-                raise HomeError(
-                    f"there is a query '{known.name}' already:\n  {known.sql}\nuse another name, or drop "
-                    f"it: windrow query drop {self._path.parent} {known.name}"
-                )
-            elif known.retain != retain:
-                database.execute("UPDATE queries SET retain = ? WHERE id = ?", (retain, known.id))
-            self._write_learned(database)
-        self._learned.clear()
-        added = self.query(name)
-        assert added is not None
+                assert found.lastrowid is not None
+                known = StoredQuery(found.lastrowid, new.name, new.sql, new.stream, new.schema, new.retain)
+            elif known.retain != new.retain:
+                database.execute("UPDATE queries SET retain = ? WHERE id = ?", (new.retain, known.id))
+            added.append(replace(known, retain=new.retain))
+        self._write_learned(database)
         return added
+
+    def same_query(self, new: NewQuery) -> StoredQuery | None:
+        """The query under this name, which must be the same one; None if the name is free."""
+        known = self.query(new.name)
+        if known is not None and (known.sql != new.sql or known.schema != new.schema):
+            raise self.taken(known)
+        return known
+
+    def taken(self, known: StoredQuery) -> HomeError:
+        """That a name is not free."""
+        return HomeError(
+            f"there is a query '{known.name}' already:\n  {known.sql}\nuse another name, or drop it: "
+            f"windrow query drop {self._path.parent} {known.name}"
+        )
 
     def described(self, question: str) -> pa.Schema | None:
         """The schema that Spark gave for a statement, if it was ever asked."""
@@ -277,8 +378,14 @@ class Catalog:
         return None
 
     def note_described(self, question: str, schema: pa.Schema) -> None:
-        """Remember what Spark said; written down with the next query that is added."""
+        """Remember what Spark said; written down with the next query that is added, or on demand."""
         self._learned[question] = schema
+
+    def keep_described(self) -> None:
+        """Write down what Spark said."""
+        if self._learned:
+            with self.transaction() as database:
+                self._write_learned(database)
 
     def _write_learned(self, database: sqlite3.Connection) -> None:
         ((count,),) = database.execute("SELECT coalesce(max(rowid), 0) FROM described")
@@ -288,6 +395,7 @@ class Catalog:
             "INSERT OR REPLACE INTO described VALUES (?, ?)",
             [(question, schema.serialize().to_pybytes()) for question, schema in self._learned.items()],
         )
+        self._learned.clear()
 
     def note_delivered(self, delivered: dict[int, int]) -> None:
         """Remember up to which epoch sinks have had their answers."""
@@ -320,6 +428,17 @@ class Catalog:
         """The number of the last committed epoch; -1 before the first."""
         ((epoch,),) = self.rows("SELECT coalesce(max(epoch), -1) FROM epochs")
         return int(epoch)
+
+    def rate(self, stream: str) -> float | None:
+        """Rows a second of event time, of late; None as long as nobody can know."""
+        recent = self.rows(
+            "SELECT rows, watermark FROM epochs WHERE stream = ? AND watermark IS NOT NULL "
+            "ORDER BY epoch DESC LIMIT 20",
+            stream,
+        )
+        if len(recent) < 2 or recent[0][1] <= recent[-1][1]:
+            return None
+        return sum(rows for rows, _ in recent[:-1]) * 1e6 / (recent[0][1] - recent[-1][1])
 
     # files
 
@@ -358,5 +477,11 @@ class Catalog:
             )
 
 
+@lru_cache(10_000)  # thousands of queries have few schemas, and reading one takes 10 µs
 def _schema(stored: bytes) -> pa.Schema:
     return pa.ipc.read_schema(pa.py_buffer(stored))
+
+
+@lru_cache(10_000)
+def _schema_id(schema: pa.Schema) -> str:
+    return sha256(schema.to_string().encode()).hexdigest()[:16]

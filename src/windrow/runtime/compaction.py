@@ -164,7 +164,7 @@ class Compactor:
         path = self._home.new_path(f"{first.kind}/{first.owner.lower()}", first.first_epoch, suffix)
         try:
             if first.kind == "slices":
-                alive = set(self._home.catalog.running_ids(first.owner))
+                alive = set(self._home.catalog.tree_ids(first.owner))
                 merged = SliceLog(self._home, first.owner).merge(files, path, alive)
             else:
                 merged = self._merge_rows(files, path)

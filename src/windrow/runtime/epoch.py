@@ -17,11 +17,13 @@ from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute
 from py4j.protocol import Py4JNetworkError
 
 from windrow.errors import HomeError, SourceError, WindrowError
+from windrow.operators.shared_aggregate import QUERY, AnswersFailed
 from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.durable import explained
@@ -29,18 +31,24 @@ from windrow.runtime.faults import reach
 from windrow.runtime.home import Advance, Epoch
 from windrow.runtime.project import project
 from windrow.runtime.report import EpochReport, log_epoch
-from windrow.runtime.results import ResultWriter, ends
+from windrow.runtime.results import END, ResultWriter
 from windrow.runtime.sinks import deliver
 from windrow.runtime.slice_log import State
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from pyspark.sql import SparkSession
 
     from windrow.runtime.catalog import StoredQuery
     from windrow.runtime.home import Home
-    from windrow.runtime.stage import Part, RunningQuery
+    from windrow.runtime.stage import Part
+    from windrow.runtime.trees import RunningTree
+
+MACHINE = (HomeError, MemoryError, OSError, sqlite3.Error, Py4JNetworkError)
+"""What is the machine's fault, not a query's."""
+MOST_WATCHED = 100
+"""With more queries than this, reports do not carry the last answers of each."""
 
 
 @dataclass
@@ -65,12 +73,13 @@ class _Answers:
 
 
 class _Culprit(Exception):
-    """A query that failed, on its way to quarantine."""
+    """A tree that failed because of one of these queries."""
 
-    def __init__(self, part: Part, query: RunningQuery, error: Exception) -> None:
+    def __init__(self, part: Part, tree: RunningTree, queries: Iterable[int], error: Exception) -> None:
         super().__init__(str(error))
         self.part = part
-        self.query = query
+        self.tree = tree
+        self.queries = set(queries)
         self.error = error
 
 
@@ -117,11 +126,15 @@ class Epochs:
             try:
                 return self._attempt(number, parts)
             except _Culprit as culprit:
-                query = culprit.query.stored
-                if query.id in suspects:
+                tree, queries = culprit.tree, culprit.queries
+                if queries <= suspects:
                     self._check_spark()
-                    culprit.part.failed[query.name] = culprit.error
-                suspects.add(query.id)
+                    names = [query.stored.name for query in tree.queries if query.stored.id in queries]
+                    culprit.part.failed |= dict.fromkeys(names, culprit.error)
+                elif len(queries) > 1 and not queries <= tree.apart:
+                    tree.apart |= queries  # to find out which of them it is
+                else:
+                    suspects |= queries
             except (OSError, sqlite3.Error) as error:
                 raise HomeError(
                     f"epoch {number} could not be committed to {self._home.path}: {explained(error)}. "
@@ -143,12 +156,13 @@ class Epochs:
             if query.sink is not None and query.stored.delivered is None:
                 query.stored = replace(query.stored, delivered=number - 1)
         try:
-            answers = {
-                query.stored.id: self._answer(part, query, results)
-                for part in parts
-                for query in part.queries
-                if query.stored.name not in part.failed
-            }
+            answers: dict[int, _Answers] = {}
+            for part in parts:
+                failed = {query.stored.id for query in part.queries if query.stored.name in part.failed}
+                part.runner.forest.leave(failed, part.evaluated)
+                part.trees = [tree for tree in part.trees if tree.members]
+                for tree in part.trees:
+                    self._answer(part, tree, results, answers)
             reach("queries answered")
             writing = time.perf_counter()
             after = [self._record(part, answers, epoch) for part in parts]
@@ -163,8 +177,8 @@ class Epochs:
         except BaseException:
             # The files stay where they are: only a sweep knows which of them were committed.
             results.abandon()
-            for query in queries:
-                query.state = None  # half-way through the epoch: read it back before the next attempt
+            for tree in (tree for part in parts for tree in part.trees):
+                tree.state = None  # half-way through the epoch: read it back before the next attempt
             raise
         committing = time.perf_counter() - writing
         reports = []
@@ -172,9 +186,8 @@ class Epochs:
             part.runner.progress = part.progress
             for query, now in zip(part.queries, stored, strict=True):
                 query.stored = now
-                if not now.runs:
-                    query.state = None
-            reports.append(self._report(number, part, answers, committing))
+            part.runner.forest.changed = False
+            reports.append(self._report(number, part, answers, committing, results.seconds))
             log_epoch(reports[-1], part)
         for query in queries:
             if query.sink is not None and query.stored.id in answers:
@@ -182,53 +195,80 @@ class Epochs:
         reach("answers delivered")
         return reports
 
-    def _answer(self, part: Part, query: RunningQuery, results: ResultWriter) -> _Answers:
-        answered = _Answers()
+    def _answer(
+        self, part: Part, tree: RunningTree, results: ResultWriter, answers: dict[int, _Answers]
+    ) -> None:
+        """Let a tree take in its partials, and write the answers of its queries."""
         until = END_OF_TIME if part.progress.sealed else part.progress.watermark
-        tables = self._tables(part, query, until)
+        queries = {query.stored.id: query for query in tree.queries}
+        for number in queries:
+            answers.setdefault(number, _Answers())
+        tables = self._tables(part, tree, until)
+        watched = len(part.queries) <= MOST_WATCHED
         while True:
             try:
                 table = next(tables, None)
-            except (HomeError, MemoryError, OSError, sqlite3.Error, Py4JNetworkError):
-                raise  # the machine's fault, not the query's
+            except MACHINE:
+                raise
+            except AnswersFailed as failed:
+                if isinstance(failed.error, MACHINE):
+                    raise failed.error from None
+                raise _Culprit(part, tree, failed.queries, failed.error) from failed
             except Exception as error:
-                raise _Culprit(part, query, error) from error
+                raise _Culprit(part, tree, queries, error) from error
             if table is None:
-                return answered
-            results.write(query.stored, table)
-            answered.count += len(table)
-            span = ends(table)
-            if span is not None:
-                answered.latest_end = max(span[1], answered.latest_end or span[1])
-                answered.last = _last_evaluation(table)
-            if query.sink is not None:
-                answered.kept.append(table)
+                return
+            whose = table[QUERY].to_numpy()
+            results.write(queries[int(whose[0])].stored, table)
+            finish = table[END].cast(pa.int64()).to_numpy()
+            first = np.flatnonzero(np.diff(whose, prepend=-1))
+            last = np.append(first[1:], len(whose))
+            for place, until_place, end in zip(
+                first.tolist(), last.tolist(), np.maximum.reduceat(finish, first).tolist(), strict=True
+            ):
+                query = queries[int(whose[place])]
+                answered = answers[query.stored.id]
+                answered.count += until_place - place
+                answered.latest_end = max(end, answered.latest_end or end)
+                if watched or query.sink is not None:
+                    own = table.slice(place, until_place - place).drop_columns([QUERY])
+                    answered.last = _last_evaluation(own)
+                    if query.sink is not None:
+                        answered.kept.append(own)
 
-    def _tables(self, part: Part, query: RunningQuery, until: int | None) -> Iterator[pa.Table]:
-        state = query.load(part.runner.log, part.evaluated)
-        for collected in part.partials.get(query.stored.name, ()):
-            if len(collected):
-                state.push(collected)
+    def _tables(self, part: Part, tree: RunningTree, until: int | None) -> Iterator[pa.Table]:
+        """Result rows of the tree's queries, those of a query together."""
+        state = tree.load(part.runner.log, part.evaluated)
+        state.push(part.partials)
         if until is not None:
-            for answers in state.advance(until):
-                yield project(self._spark, query.plan, answers)
+            for plan, answers in state.advance(until):
+                try:
+                    rows = project(self._spark, plan, answers)
+                except Exception as error:
+                    raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
+                if len(rows):
+                    yield rows
 
     def _record(self, part: Part, answers: Mapping[int, _Answers], epoch: Epoch) -> list[StoredQuery]:
         """Write a stream's slices and refused rows; its queries as they are after the epoch."""
         states: list[State] = []
         horizons: dict[int, int | None] = {}
         after: list[StoredQuery] = []
+        forest = part.runner.forest
+        for tree in part.trees:
+            assert tree.state is not None
+            operator = tree.state.operator
+            horizons[tree.id] = None if part.progress.sealed else operator.horizon
+            if not part.progress.sealed:
+                states.append(State(tree.id, operator.closed_slices(), operator.open_slices()))
+        if part.progress.sealed:
+            forest.leave([number for tree in part.trees for number in tree.members], part.evaluated)
         for query in part.queries:
-            stored, state = query.stored, query.state
-            runs = stored.name not in part.failed and not part.progress.sealed
-            horizons[stored.id] = state.horizon if runs and state is not None else None
-            if runs and state is not None:
-                states.append(State(stored.id, state.closed_slices(), state.open_slices()))
+            stored, answered = query.stored, answers.get(query.stored.id, _Answers())
             error = part.failed.get(stored.name)
-            answered = answers.get(stored.id, _Answers())
-            latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
-            after.append(
-                replace(
+            if answered.count or error is not None or part.progress.sealed or not stored.started:
+                latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
+                stored = replace(
                     stored,
                     started=True,
                     sealed=part.progress.sealed and error is None,
@@ -236,14 +276,13 @@ class Epochs:
                     quarantined_epoch=None if error is None else epoch.number,
                     answers=stored.answers + answered.count,
                     latest_end=max(latest, default=None),
-                    entries=state.entries if runs and state is not None else 0,
-                    state_bytes=state.bytes if runs and state is not None else 0,
                 )
-            )
+                epoch.queries.append(stored)
+            after.append(stored)
         log = part.runner.log
         if states:
             epoch.files.append(log.write(epoch.number, states))
-        epoch.unneeded += log.unneeded(horizons, self._home.catalog.running_ids(part.runner.stream.name))
+        epoch.unneeded += log.unneeded(horizons, [tree.id for tree in forest.trees])
         try:
             epoch.files += part.refused(epoch.number)
         except SPARK_ERRORS as error:
@@ -251,16 +290,17 @@ class Epochs:
             raise SourceError(
                 f"the rows that stream '{stream}' refused cannot be kept: {reason(error)}"
             ) from error
-        epoch.queries += after
         count = sum(answers[query.id].count for query in after if query.id in answers)
         tally = part.tally
         epoch.streams[part.runner.stream.name] = Advance(
-            part.progress, part.batch, tally.rows, tally.late, tally.dead, count
+            part.progress, part.batch, tally.rows, tally.late, tally.dead, count, forest
         )
         return after
 
     @staticmethod
-    def _report(number: int, part: Part, answers: Mapping[int, _Answers], committing: float) -> EpochReport:
+    def _report(
+        number: int, part: Part, answers: Mapping[int, _Answers], committing: float, writing: float
+    ) -> EpochReport:
         answered = {
             query.stored.name: answers[query.stored.id]
             for query in part.queries
@@ -272,7 +312,7 @@ class Epochs:
             {name: found.count for name, found in answered.items()},
             {name: found.last for name, found in answered.items() if found.last is not None},
             {name: str(error) for name, error in part.failed.items()},
-            committing,
+            committing, writing,
         )  # fmt: skip
 
 

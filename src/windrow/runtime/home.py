@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
@@ -30,6 +31,8 @@ from windrow.runtime.spark_log import force_batch
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from windrow.runtime.forest import Forest
 
 FOLDERS = ("results", "slices", "late", "dead")
 GRACE_SECONDS, GRACE_FILES = 600, 200
@@ -46,6 +49,8 @@ class Advance:
     late: int = 0
     dead: int = 0
     answers: int = 0
+    forest: Forest | None = None
+    """Its trees, as they are now."""
 
 
 @dataclass
@@ -70,6 +75,10 @@ class Home:
         self.path = Path(directory).absolute()
         self.uncounted: dict[tuple[Any, ...], int] = {}
         """By pass, for how many batches more its values are not worth being counted (not on disk)."""
+        self.optimizer: str | None = None
+        """Which optimizer plans the trees; None: whichever finds the cheapest plan."""
+        self._counting = Lock()
+        self._last_tree = 0
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             if any(self.path.iterdir()) and not (self.path / "catalog.db").exists():
@@ -98,6 +107,12 @@ class Home:
                 found = self.catalog.format()  # another engine may have been quicker
                 if found is not None and found < FORMAT:
                     migrate(self, found)
+
+    def new_tree(self) -> int:
+        """A number that no tree has had."""
+        with self._counting:
+            self._last_tree = max(self._last_tree, self.catalog.last_tree()) + 1
+            return self._last_tree
 
     @property
     def costs_path(self) -> Path:
@@ -176,17 +191,20 @@ class Home:
             Catalog.forget_files(database, epoch.unneeded)
             Catalog.list_files(database, files)
             Catalog.set_delivered(database, epoch.delivered)
-            database.executemany(
+            kept = database.executemany(
                 "UPDATE queries SET started = 1, sealed = ?, complete_after = ?, quarantined = ?, "
-                "quarantined_epoch = ?, answers = ?, latest_end = ?, entries = ?, state_bytes = ? "
-                "WHERE id = ?",
+                "quarantined_epoch = ?, answers = ?, latest_end = ? WHERE id = ? AND NOT dropped",
                 [
                     (q.sealed, q.complete_after, q.quarantined, q.quarantined_epoch, q.answers, q.latest_end,
-                     q.entries, q.state_bytes, q.id)
+                     q.id)
                     for q in epoch.queries
                 ],
             )  # fmt: skip
+            if kept.rowcount < len(epoch.queries):  # some were dropped while the epoch was under way
+                self._forget_unowned(database, epoch.queries, epoch.clock)
             for stream, advance in epoch.streams.items():
+                if advance.forest is not None:
+                    Catalog.write_trees(database, stream, advance.forest)
                 p = advance.progress
                 database.execute(
                     "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -255,11 +273,24 @@ class Home:
     def drop_query(self, query: StoredQuery, clock: float = 0.0) -> None:
         """Forget a query and its state; its results can no longer be read."""
         with self.catalog.transaction() as database:
-            database.execute("UPDATE queries SET dropped = 1 WHERE id = ?", (query.id,))
-            left = self.catalog.queries()
-            unneeded = []
-            if all(other.schema_id != query.schema_id for other in left):
-                unneeded += self.catalog.files("results", query.schema_id)
-            if all(other.stream.lower() != query.stream.lower() for other in left):
-                unneeded += self.catalog.files("slices", query.stream)
-            Catalog.forget_files(database, [file.path for file in unneeded], clock)
+            self.forget_queries(database, [query], clock)
+
+    def forget_queries(
+        self, database: sqlite3.Connection, queries: Iterable[StoredQuery], clock: float
+    ) -> None:
+        """The same for several, as part of a transaction."""
+        queries = list(queries)
+        database.executemany("UPDATE queries SET dropped = 1 WHERE id = ?", [(q.id,) for q in queries])
+        self._forget_unowned(database, queries, clock)
+
+    def _forget_unowned(
+        self, database: sqlite3.Connection, queries: Iterable[StoredQuery], clock: float
+    ) -> None:
+        """Let go of the files of queries that have been dropped, unless others have theirs in them."""
+        queries = list(queries)
+        schemas = {query.schema_id for query in queries} - self.catalog.schema_ids()
+        live = self.catalog.rows("SELECT DISTINCT stream FROM queries WHERE NOT dropped")
+        streams = {query.stream.lower() for query in queries} - {stream.lower() for (stream,) in live}
+        owned = [("results", schema) for schema in schemas] + [("slices", stream) for stream in streams]
+        unneeded = [file.path for kind, owner in owned for file in self.catalog.files(kind, owner)]
+        Catalog.forget_files(database, unneeded, clock)

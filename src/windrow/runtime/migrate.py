@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.feather
 
+from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.runtime.catalog import FORMAT, SCHEMA, Catalog, DataFile
 from windrow.runtime.durable import reading, remove
 from windrow.runtime.slice_log import State, write_file
 
 if TYPE_CHECKING:
+    import sqlite3
     from pathlib import Path
 
     from windrow.runtime.home import Home
@@ -21,15 +24,32 @@ def migrate(home: Home, found: int) -> None:
     """Bring a home from an earlier format to the present one, whole or not at all."""
     if found == 1:
         _from_1(home)
-    else:
-        _from_2(home)
-
-
-def _from_2(home: Home) -> None:
-    """Format 2 did not remember what Spark had said about statements."""
+        return
     with home.catalog.transaction() as database:
-        database.execute(next(line for line in SCHEMA.split(";\n") if "TABLE described" in line))
+        _add_tables(database)
+        _from_3(database)
         database.execute("UPDATE about SET format = ?", (FORMAT,))
+
+
+def _add_tables(database: sqlite3.Connection) -> None:
+    """Format 2 did not remember what Spark had said about statements, nor format 3 what clients ask for."""
+    for statement in filter(str.strip, SCHEMA.split(";\n")):
+        database.execute(re.sub("(TABLE|INDEX) ", r"\1 IF NOT EXISTS ", statement, count=1))
+
+
+def _from_3(database: sqlite3.Connection) -> None:
+    """In format 3 every query had a state of its own: now a tree of its own, of the same number."""
+    database.execute("ALTER TABLE queries DROP COLUMN entries")
+    database.execute("ALTER TABLE queries DROP COLUMN state_bytes")
+    _plant(database)
+
+
+def _plant(database: sqlite3.Connection) -> None:
+    running = "FROM queries WHERE started AND NOT dropped AND NOT sealed AND quarantined IS NULL"
+    database.execute(f"INSERT INTO trees (id, stream, shared) SELECT id, stream, 0 {running}")
+    database.execute(
+        f"INSERT INTO members SELECT id, id, complete_after, {BEGINNING}, {END_OF_TIME} {running}"
+    )
 
 
 def _from_1(home: Home) -> None:
@@ -83,6 +103,7 @@ def _from_1(home: Home) -> None:
                 (name, batch, _latest(home, name, watermark), watermark, sealed, *counts),
             )
         Catalog.list_files(database, files)
+        _plant(database)
         for table in ("queries", "epochs", "progress"):
             database.execute(f"DROP TABLE old_{table}")
         database.execute("UPDATE about SET format = ?", (FORMAT,))

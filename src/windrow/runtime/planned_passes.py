@@ -32,19 +32,22 @@ class PlannedPasses:
     """Remembers the plan of the queries that ran last, and what it has learnt."""
 
     def __init__(self) -> None:
-        self._queries: dict[str, AggregateQuery] = {}
+        self._groups: list[dict[str, AggregateQuery]] = []
         self._passes: Sequence[AnyPass] | None = None
         self._experience = Experience()
         self._weaves = True
 
-    def of(self, queries: Mapping[str, AggregateQuery]) -> Sequence[AnyPass]:
-        """The passes for all queries, which are the same as before if the queries are."""
+    def of(self, groups: Sequence[Mapping[str, AggregateQuery]]) -> Sequence[AnyPass]:
+        """The passes for all queries, which are the same as before if the queries are. Only those of one
+        group share passes."""
         # By identity: to compare ten thousand plans would take as long as to plan.
-        same = len(queries) == len(self._queries) and all(
-            self._queries.get(name) is query for name, query in queries.items()
+        same = len(groups) == len(self._groups) and all(
+            len(group) == len(known) and all(known.get(name) is query for name, query in group.items())
+            for group, known in zip(groups, self._groups, strict=True)
         )
         if self._passes is None or not same:
-            self._queries, self._passes = dict(queries), self.plan(queries)
+            self._groups = [dict(group) for group in groups]
+            self._passes = [shared for group in groups for shared in self.plan(group)]
         return self._passes
 
     def plan(self, queries: Mapping[str, AggregateQuery]) -> Sequence[AnyPass]:

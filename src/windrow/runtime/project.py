@@ -13,6 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.errors import QueryFailed
 from windrow.logical import ANSWERS, view_name
+from windrow.operators.shared_aggregate import QUERY
 from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
 from windrow.runtime.results import result_schema
 
@@ -23,15 +24,14 @@ if TYPE_CHECKING:
 
 
 def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa.Table:
-    """The result rows of a query, from its answers."""
-    schema = result_schema(query)
+    """The result rows of a query, from its answers; `_query` stays as it is."""
+    schema = result_schema(query).append(pa.field(QUERY, pa.int32()))
     if not query.needs_projection:
-        columns = [answers[name] for name in query.window_columns] + [
-            answers[o.answer] for o in query.outputs
-        ]
+        names = [*query.window_columns, *(o.answer for o in query.outputs), QUERY]
+        columns = [answers[name] for name in names]
         return pa.table(columns, names=schema.names).cast(schema)
     items = ", ".join(
-        [*query.window_columns, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs))]
+        [*query.window_columns, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs)), QUERY]
     )
     having = f" WHERE {query.having}" if query.having else ""
     sql = f"SELECT {items} FROM {view_name(ANSWERS)}{having}"

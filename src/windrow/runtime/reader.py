@@ -15,7 +15,7 @@ from windrow.runtime.analysis import reason
 from windrow.runtime.spark_log import tidy
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -45,10 +45,12 @@ class Reader:
         rows: DataFrame,
         checkpoint: str,
         queries: Callable[[], list[RunningQuery]],
-        tables: Callable[[], Mapping[str, DataFrame]],
+        tables: Callable[[Iterable[RunningQuery]], Mapping[str, DataFrame]],
         report: Callable[[EpochReport], None],
     ) -> None:
         self.runner = runner
+        self.queries = queries
+        """The queries that its rows are for."""
         self.failure: Exception | None = None
         """What stopped it, unless that was `stop`."""
         self.gave_up = False
@@ -56,7 +58,6 @@ class Reader:
         self._epochs = epochs
         self._rows = rows
         self._checkpoint = checkpoint
-        self._queries = queries
         self._tables = tables
         self._report = report
         self._query: Any = None
@@ -66,12 +67,16 @@ class Reader:
     def start(self, *, live: bool, **trigger: Any) -> None:
         """Start reading; `trigger` as Spark's."""
 
+        def queries() -> list[RunningQuery]:
+            if self._stopping:  # while the batch waited for its turn
+                raise Stopped
+            return self.queries()
+
         def process(batch: DataFrame, batch_id: int) -> None:
             try:
                 gateway: Any = batch.sparkSession.sparkContext._gateway
                 self._connection = gateway._gateway_client.get_thread_connection()
-                queries, tables = self._queries(), self._tables()
-                with self.runner.staged(batch, batch_id, queries, tables, live=live) as part:
+                with self.runner.staged(batch, batch_id, queries, self._tables, live=live) as part:
                     if self._stopping:
                         raise Stopped
                     if part is not None:
@@ -100,9 +105,11 @@ class Reader:
 
     @property
     def active(self) -> bool:
-        """Whether it is still reading."""
+        """Whether it is still reading, or about to."""
         query = self._query
-        return query is not None and bool(query.isActive)
+        if query is None:
+            return not self._stopping and self.failure is None
+        return bool(query.isActive)
 
     @property
     def is_waiting(self) -> bool:
@@ -115,6 +122,8 @@ class Reader:
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
+        while self._query is None and self.active:
+            time.sleep(0.01)
         with self._our_errors() as query:
             if query is not None:
                 query.processAllAvailable()
@@ -124,6 +133,10 @@ class Reader:
         with self._our_errors() as query:
             if query is not None:
                 query.awaitTermination(seconds)
+
+    def retire(self) -> None:
+        """Take no more batches; those that wait for their turn are given up, and read again by another."""
+        self._stopping = True
 
     def stop(self) -> None:
         """Stop; a batch that is under way is given up, whole, unless it is being committed already."""

@@ -38,6 +38,8 @@ class EpochReport:
     """Queries that failed in it, with the reason."""
     commit_seconds: float = 0.0
     """How much of it was writing slices, forcing to disk and committing; answers are written before that."""
+    writing_seconds: float = 0.0
+    """How much of it was writing answers."""
 
 
 def log_epoch(report: EpochReport, part: Part) -> None:

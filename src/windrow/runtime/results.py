@@ -7,6 +7,7 @@ once the home says so.
 from __future__ import annotations
 
 from contextlib import suppress
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow.types as pat
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from windrow.operators.shared_aggregate import QUERY as QUERY
 from windrow.runtime.catalog import DataFile
 from windrow.runtime.durable import check, reading
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from windrow.runtime.catalog import StoredQuery
     from windrow.runtime.home import Home
 
-QUERY, EPOCH = "_query", "_epoch"
+EPOCH = "_epoch"
 END = "window_end"
 
 
@@ -47,20 +49,26 @@ class ResultWriter:
         self._home = home
         self._epoch = epoch
         self._files: dict[str, _ResultFile] = {}
+        self.seconds = 0.0
+        """How long writing has taken."""
 
     def write(self, query: StoredQuery, answers: pa.Table) -> None:
-        """Add answers of one query."""
-        for name, value, of_type in ((QUERY, query.id, np.int32), (EPOCH, self._epoch, np.int64)):
-            answers = answers.append_column(name, pa.array(np.full(len(answers), value, of_type)))
+        """Add answers of a query, or of several with the same schema; `_query` says whose they are."""
+        begun = perf_counter()
+        epoch = np.full(len(answers), self._epoch, np.int64)
+        answers = answers.append_column(EPOCH, pa.array(epoch))
         if query.schema_id not in self._files:
             path = self._home.new_path(f"results/{query.schema_id}", self._epoch, "parquet")
             self._files[query.schema_id] = _ResultFile(path, answers.schema)
         self._files[query.schema_id].write(answers)
+        self.seconds += perf_counter() - begun
 
     def close(self) -> list[DataFile]:
         """Finish the files; they exist when the home has committed them."""
+        begun = perf_counter()
         for file in self._files.values():
             file.writer.close()
+        self.seconds += perf_counter() - begun
         return [
             DataFile(
                 self._home.name_of(file.path), "results", schema, self._epoch, self._epoch, file.rows,

@@ -1,9 +1,9 @@
-"""The slice log: the window state of a stream's queries at rest, one file an epoch for all of them.
+"""The slice log: the window state of a stream's trees at rest, one file an epoch for all of them.
 
-A file holds, for each query that the epoch had, the slices that closed in it and the ones still open,
-as Arrow tables one behind the other; an index at its end says where. A query's state is its closed
+A file holds, for each tree that the epoch had, the slices that closed in it and the ones still open,
+as Arrow tables one behind the other; an index at its end says where. A tree's state is its closed
 slices from all files, oldest first, and its open ones from the newest file that knows it. A file goes
-when no query needs anything in it; long windows over short epochs are kept to few files by compaction.
+when no tree needs anything in it; long windows over short epochs are kept to few files by compaction.
 
     [Arrow stream]* | index (JSON) | length of the index (8 bytes) | WINDROW1
 """
@@ -35,9 +35,9 @@ MAGIC = b"WINDROW1"
 
 @dataclass(frozen=True)
 class Segment:
-    """The slices of one query in a file: closed or open; nothing has been written for no rows."""
+    """The slices of one tree in a file: closed or open; nothing has been written for no rows."""
 
-    query: int
+    tree: int
     closed: bool
     offset: int
     length: int
@@ -47,9 +47,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class State:
-    """What a file keeps of one query."""
+    """What a file keeps of one tree."""
 
-    query: int
+    tree: int
     closed: pa.Table | None
     open: pa.Table | None
     knows_open: bool = True
@@ -73,13 +73,13 @@ class SliceLog:
         """Its files, oldest first."""
         return self._home.catalog.files("slices", self._stream)
 
-    def read(self, query: int) -> tuple[list[pa.Table], pa.Table | None]:
-        """A query's closed slices, in the order in which they were closed, and its open ones."""
+    def read(self, tree: int) -> tuple[list[pa.Table], pa.Table | None]:
+        """A tree's closed slices, in the order in which they were closed, and its open ones."""
         closed: list[pa.Table] = []
         opened: pa.Table | None = None
         for file in self.files():
             for segment in self.segments(file):
-                if segment.query == query:
+                if segment.tree == tree:
                     table = _read(self._home.path / file.path, segment)
                     if not segment.closed:
                         opened = table
@@ -88,7 +88,7 @@ class SliceLog:
         return closed, opened
 
     def write(self, epoch: int, states: Iterable[State]) -> DataFile:
-        """Write the states of an epoch's queries."""
+        """Write the states of an epoch's trees."""
         listed = {file.path for file in self.files()}
         self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
         path = self._home.new_path(f"slices/{self._stream.lower()}", epoch, "slices")
@@ -97,22 +97,22 @@ class SliceLog:
         rows = sum(segment.rows for segment in segments)
         return DataFile(self._home.name_of(path), "slices", self._stream, epoch, epoch, rows)
 
-    def unneeded(self, horizons: Mapping[int, int | None], queries: Iterable[int]) -> list[str]:
+    def unneeded(self, horizons: Mapping[int, int | None], trees: Iterable[int]) -> list[str]:
         """The files that the epoch being committed makes superfluous.
 
-        `horizons`: for the queries in it, from where on they need closed slices (None: not at all);
-        `queries`: all that still have a state.
+        `horizons`: for the trees in it, from where on they need closed slices (None: not at all);
+        `trees`: all that still have a state.
         """
-        alive = set(queries) - {query for query, horizon in horizons.items() if horizon is None}
+        alive = set(trees) - {tree for tree, horizon in horizons.items() if horizon is None}
         return [file.path for file in self.files() if not self._is_needed(file, horizons, alive)]
 
     def _is_needed(self, file: DataFile, horizons: Mapping[int, int | None], alive: set[int]) -> bool:
         for segment in self.segments(file):
-            if segment.query not in alive:
+            if segment.tree not in alive:
                 continue
-            if segment.query not in horizons:
-                return True  # the epoch does not have this query, so its state stays as it is
-            horizon = horizons[segment.query]
+            if segment.tree not in horizons:
+                return True  # the epoch does not have this tree, so its state stays as it is
+            horizon = horizons[segment.tree]
             if segment.closed and segment.rows and horizon is not None and segment.last_slice >= horizon:
                 return True
         return False
@@ -127,28 +127,26 @@ class SliceLog:
 
     def merge(self, files: list[DataFile], path: Path, alive: set[int]) -> DataFile:
         """Write several files, oldest first, as one, without what nobody needs."""
-        newest = {s.query: f.path for f in self.files() for s in self.segments(f) if not s.closed}
+        newest = {s.tree: f.path for f in self.files() for s in self.segments(f) if not s.closed}
         closed: dict[int, list[pa.Table]] = {}
         opened: dict[int, pa.Table | None] = {}
         for file in files:
             for segment in self.segments(file):
-                if segment.query not in alive or not (
-                    segment.closed or newest.get(segment.query) == file.path
-                ):
+                if segment.tree not in alive or not (segment.closed or newest.get(segment.tree) == file.path):
                     continue
                 table = _read(self._home.path / file.path, segment)
                 if not segment.closed:
-                    opened[segment.query] = table
+                    opened[segment.tree] = table
                 elif table is not None:
-                    closed.setdefault(segment.query, []).append(table)
+                    closed.setdefault(segment.tree, []).append(table)
         states = [
             State(
-                query,
-                pa.concat_tables(closed[query]) if query in closed else None,
-                opened.get(query),
-                query in opened,
+                tree,
+                pa.concat_tables(closed[tree], promote_options="default") if tree in closed else None,
+                opened.get(tree),
+                tree in opened,
             )
-            for query in dict.fromkeys([*closed, *opened])
+            for tree in dict.fromkeys([*closed, *opened])
         ]
         segments = write_file(path, states)
         self._segments[self._home.name_of(path)] = segments
@@ -170,7 +168,7 @@ def write_file(path: Path, states: Iterable[State]) -> list[Segment]:
                     with pa.ipc.new_stream(file, table.schema) as writer:
                         writer.write_table(table)
                     last = pc.max(table[SLICE]).as_py()
-                segments.append(Segment(state.query, closed, offset, file.tell() - offset, rows, last))
+                segments.append(Segment(state.tree, closed, offset, file.tell() - offset, rows, last))
         index = json.dumps([list(vars(segment).values()) for segment in segments]).encode()
         file.write(index + len(index).to_bytes(8, "big") + MAGIC)
     return segments

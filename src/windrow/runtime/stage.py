@@ -22,16 +22,18 @@ from pyspark.sql import functions as F
 from windrow.aggregates.contents import Counts
 from windrow.errors import QueryFailed, SourceError, WindrowError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
-from windrow.optimizer import Bounds, Pass, WovenPass, window_operator
+from windrow.optimizer import Bounds, Pass, WovenPass
 from windrow.optimizer.bounds import FILE, YEAR_10000
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.catalog import Progress
 from windrow.runtime.collect import Tally, by_query, collect, tally_batch
 from windrow.runtime.culprits import culprits
 from windrow.runtime.faults import reach
+from windrow.runtime.forest import Forest
 from windrow.runtime.planned_passes import PlannedPasses
 from windrow.runtime.refused_tables import write_refused
 from windrow.runtime.slice_log import SliceLog
+from windrow.runtime.trees import RunningQuery as RunningQuery
 from windrow.runtime.watermark import after_rows, after_silence
 
 if TYPE_CHECKING:
@@ -41,11 +43,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from windrow.logical import AggregateQuery, Stream
-    from windrow.operators.base import WindowOperator
     from windrow.optimizer import LiftedPass, RowPass
-    from windrow.runtime.catalog import DataFile, StoredQuery
+    from windrow.runtime.catalog import DataFile
     from windrow.runtime.home import Home
     from windrow.runtime.sources import FileSource
+    from windrow.runtime.trees import RunningTree
 
     AnyPass = Pass | RowPass | LiftedPass | WovenPass
 
@@ -56,36 +58,13 @@ NOTHING = Tally(None, 0, 0, 0)
 
 
 @dataclass
-class RunningQuery:
-    """A query with its plan, where its answers also go, and its state once it has been read."""
-
-    stored: StoredQuery
-    plan: AggregateQuery
-    sink: Callable[[int, pa.Table], None] | None = None
-    sink_error: Exception | None = None
-    """Why the sink is behind."""
-    state: WindowOperator | None = None
-    _loading: RLock = field(default_factory=RLock, repr=False)
-
-    def load(self, log: SliceLog, evaluated: int) -> WindowOperator:
-        """The state, read back from the slice log if it is not in memory.
-
-        `evaluated`: up to where the stream's windows have been answered.
-        """
-        with self._loading:
-            if self.state is None:
-                state = window_operator(self.plan, log.costs)
-                state.restore(*log.read(self.stored.id), evaluated, self.stored.complete_after)
-                self.state = state
-            return self.state
-
-
-@dataclass
 class Part:
     """What an epoch does with one stream: a staged batch, a heartbeat or the seal."""
 
     runner: StreamRunner
     queries: list[RunningQuery]
+    trees: list[RunningTree]
+    """Where the queries have their state."""
     progress: Progress
     clock: float
     evaluated: int
@@ -115,6 +94,7 @@ class StreamRunner:
         self.stream = stream
         self.progress = home.catalog.progress(stream.name)
         self.log = SliceLog(home, stream.name)
+        self.forest = Forest(home, stream.name)
         self._turn = RLock()  # a heartbeat must not move the watermark that a batch is being judged by
         self.listening_since: float | None = None
         """When Spark was last seen to be done with a batch; before that, nobody could know of new rows."""
@@ -136,12 +116,16 @@ class StreamRunner:
         self,
         batch: DataFrame,
         batch_id: int,
-        queries: Iterable[RunningQuery],
-        tables: Mapping[str, DataFrame],
+        queries: Callable[[], Iterable[RunningQuery]],
+        tables: Callable[[Iterable[RunningQuery]], Mapping[str, DataFrame]],
         *,
         live: bool = False,
     ) -> Iterator[Part | None]:
-        """A batch of the stream, staged; None if it had been committed before."""
+        """A batch of the stream, staged; None if it had been committed before.
+
+        `queries` is asked when it is the batch's turn: one that came with the heartbeat before must not
+        miss it. From then on, who comes or goes is for the next epoch.
+        """
         with self._turn:
             if batch_id <= self.progress.batch:
                 yield None
@@ -150,8 +134,9 @@ class StreamRunner:
             # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
             skew = self.stream.skew if self.stream.skew is not None else (ONE_DAY if live else None)
             watermark = END_OF_TIME if self.progress.sealed else self.progress.watermark
-            running = self._running(queries)
-            with self._collected(batch, Bounds(watermark, _ahead(clock, skew)), running, tables) as part:
+            arranged = self._arranged(queries())
+            bounds = Bounds(watermark, _ahead(clock, skew))
+            with self._collected(batch, bounds, arranged, tables(arranged.queries)) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
                 part.progress = replace(
@@ -172,12 +157,12 @@ class StreamRunner:
 
     def preload(self, queries: Iterable[RunningQuery]) -> None:
         """Read states back while Spark is still getting ready for the first batch."""
-        waiting = [query for query in queries if query.stored.runs and query.stored.started]
+        trees = self._arranged(query for query in queries if query.stored.started).trees
 
         def load() -> None:
             with suppress(WindrowError, OSError):  # the epoch that needs it will say so
-                for query in waiting:
-                    query.load(self.log, self.evaluated)
+                for tree in trees:
+                    tree.load(self.log, self.evaluated)
 
         self._preloading = Thread(target=load, name=f"windrow preload {self.stream.name}", daemon=True)
         self._preloading.start()
@@ -190,12 +175,20 @@ class StreamRunner:
             pass
 
     @contextmanager
+    def between_batches(self) -> Iterator[None]:
+        """Wait for a batch that is under way; while this is held, none is staged."""
+        with self._turn:
+            yield
+
+    @contextmanager
     def staged_frame(
         self, frame: DataFrame, fresh: list[RunningQuery], tables: Mapping[str, DataFrame], *, seal: bool
     ) -> Iterator[Part]:
         """A bounded frame, whole, for queries that have not seen it."""
         clock = self.clock()
-        with self._collected(frame, Bounds(None, _ahead(clock, self.stream.skew)), fresh, tables) as part:
+        trees = self.forest.arrange(fresh, None, BEGINNING, whole=False, anew=True)
+        waiting = self._part(fresh, trees, self.progress, clock)
+        with self._collected(frame, Bounds(None, _ahead(clock, self.stream.skew)), waiting, tables) as part:
             tally = part.tally
             latest, watermark = after_rows(self.stream, Progress(), tally.latest)
             if self.progress.batch >= 0:
@@ -211,64 +204,64 @@ class StreamRunner:
 
     def sealing(self, queries: Iterable[RunningQuery]) -> Part | None:
         """What has come is all there is: answer every window that is still open."""
-        running = [query for query in queries if query.stored.runs]
-        if self.progress.sealed and not running:
+        part = self._arranged(queries)
+        if self.progress.sealed and not part.queries:
             return None
-        return self._part(running, replace(self.progress, sealed=True), self.clock())
+        part.progress = replace(self.progress, sealed=True)
+        return part
 
     @contextmanager
-    def beating(self, queries: Iterable[RunningQuery]) -> Iterator[Part | None]:
+    def beating(self, queries: Callable[[], Iterable[RunningQuery]]) -> Iterator[Part | None]:
         """A heartbeat, during which no batch is staged; None if one is, or if nothing would change."""
         if not self._turn.acquire(blocking=False):
             yield None
             return
         try:
-            yield self._heartbeat(queries)
+            yield self._heartbeat(queries())
         finally:
             self._turn.release()
 
     def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""
-        now = self.clock()
-        watermark = after_silence(self.stream, self.progress, now - self.looks_every, self.listening_since)
-        running = self._running(queries)
-        arrived = any(not query.stored.started for query in running) and self.progress.batch >= 0
-        if watermark is None:
-            return self._part(running, self.progress, now) if arrived else None
-        closes = any(
-            query.stored.entries and query.load(self.log, self.evaluated).closes(watermark)
-            for query in running
+        part = self._arranged(queries)
+        watermark = after_silence(
+            self.stream, self.progress, part.clock - self.looks_every, self.listening_since
         )
+        arrived = any(not query.stored.started for query in part.queries) and self.progress.batch >= 0
+        if watermark is None:
+            return part if arrived else None
+        closes = any(tree.load(self.log, self.evaluated).operator.closes(watermark) for tree in part.trees)
         if not (closes or arrived or not self.progress.idle):
             return None
-        return self._part(running, replace(self.progress, watermark=watermark, idle=True), now)
+        part.progress = replace(self.progress, watermark=watermark, idle=True)
+        return part
 
     @property
     def evaluated(self) -> int:
         """The instant up to which windows have been answered."""
         return BEGINNING if self.progress.watermark is None else self.progress.watermark
 
-    def _part(self, queries: list[RunningQuery], progress: Progress, clock: float) -> Part:
-        return Part(self, queries, progress, clock, self.evaluated, was_idle=self.progress.idle)
+    def _part(
+        self, queries: list[RunningQuery], trees: list[RunningTree], progress: Progress, clock: float
+    ) -> Part:
+        return Part(self, queries, trees, progress, clock, self.evaluated, was_idle=self.progress.idle)
 
-    def _running(self, queries: Iterable[RunningQuery]) -> list[RunningQuery]:
-        """Those that still run; one that comes when the stream has run does not know the rows so far."""
+    def _arranged(self, queries: Iterable[RunningQuery]) -> Part:
+        """A part of those that still run, each in its tree."""
         running = [query for query in queries if query.stored.runs]
-        for query in running:
-            if not query.stored.started and self.progress.latest is not None:
-                query.stored = replace(query.stored, complete_after=self.progress.latest)
-        return running
+        trees = self.forest.arrange(running, self.progress.latest, self.evaluated)
+        return self._part(running, trees, self.progress, self.clock())
 
     @contextmanager
     def _collected(
         self,
         batch: DataFrame,
         bounds: Bounds,
-        queries: list[RunningQuery],
+        part: Part,
         tables: Mapping[str, DataFrame],
     ) -> Iterator[Part]:
-        part = self._part(queries, self.progress, 0.0)
-        passes = self._planned.of({query.stored.name: query.plan for query in queries})
+        groups = self.forest.groups(part.queries)
+        passes = self._planned.of([{q.stored.name: q.plan for q in group} for group in groups])
         several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
         # Keeping a batch was measured to cost as much as aggregating it twice, so Parquet is read again;
         # text is dearer to parse, and a frame of the caller's need not give the same rows twice.

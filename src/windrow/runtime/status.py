@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from windrow.runtime.lock import is_held
+from windrow.runtime.requests import Requests
 from windrow.runtime.watermark import joint
 
 if TYPE_CHECKING:
@@ -60,6 +61,8 @@ class QueryStatus:
     """Why it no longer runs."""
     quarantined_epoch: int | None
     retain: timedelta | None
+    complete_after: datetime | None = None
+    """Windows that begin later hold all their rows; None: all of them do."""
 
     @property
     def condition(self) -> str:
@@ -69,6 +72,20 @@ class QueryStatus:
         if not self.started:
             return "waiting"
         return "sealed" if self.sealed else "active"
+
+
+@dataclass(frozen=True)
+class RequestStatus:
+    """A query that somebody asked for and no engine has added: none has looked yet, or it was refused."""
+
+    name: str
+    sql: str
+    refused: str | None
+
+    @property
+    def condition(self) -> str:
+        """In a word: waiting (for an engine) or refused."""
+        return "waiting" if self.refused is None else "refused"
 
 
 @dataclass(frozen=True)
@@ -87,6 +104,7 @@ class Status:
     bytes: Mapping[str, int]
     """On disk: results, slices, late, dead."""
     files: Mapping[str, int]
+    requests: tuple[RequestStatus, ...] = ()
 
 
 def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
@@ -104,8 +122,15 @@ def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
                 query.name, query.stream, query.sql, query.answers, _maybe(query.latest_end), query.started,
                 query.entries, query.state_bytes, query.sealed, query.quarantined, query.quarantined_epoch,
                 None if query.retain is None else timedelta(microseconds=query.retain),
+                _maybe(query.complete_after),
             )
             for query in catalog.queries()
+        ),
+        requests=tuple(
+            RequestStatus(
+                request.name, request.sql, None if refusal is None else str(refusal.error(request.sql))
+            )
+            for request, refusal in Requests(catalog).added()
         ),
         bytes={kind: size or 0 for kind, size, _ in disk},
         files={kind: count for kind, _, count in disk},

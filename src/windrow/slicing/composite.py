@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windrow.slicing.cuts import Cuts
-from windrow.slicing.slices import slices
+from windrow.slicing.cuts import Comb, Cuts, minimal
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,13 +21,15 @@ if TYPE_CHECKING:
 
 
 def composite(windows: Sequence[Window]) -> Cuts:
-    """Every window's own cuts, panes or pairs, without the redundant ones.
+    """Every window's own cuts, panes or pairs, without the redundant ones: where one ends or begins.
 
     >>> from windrow.slicing.window import Window
     >>> composite([Window(6, 2), Window(8, 4)])
     Cuts(combs=(Comb(period=2, phase=0),))
     """
-    return Cuts.of(comb for window in windows for comb in slices(window).cuts.combs)
+    ends = {(window.slide, window.offset) for window in windows}
+    begins = {(window.slide, (window.offset - window.range) % window.slide) for window in windows}
+    return Cuts(tuple(Comb(period, phase) for period, phase in minimal(ends | begins)))
 
 
 def composite_slide(windows: Sequence[Window]) -> int:

@@ -1,0 +1,34 @@
+"""Many queries, few trees: which windows of a class share their slices, by cost."""
+
+from windrow.optimizer.weave.best import OPTIMIZERS, best_plan, named
+from windrow.optimizer.weave.constants import OPERATIONS, SECONDS, Constants
+from windrow.optimizer.weave.cost import CostModel
+from windrow.optimizer.weave.full_pairwise import full_pairwise
+from windrow.optimizer.weave.insert_then_weave import insert_then_weave
+from windrow.optimizer.weave.max_share import max_share
+from windrow.optimizer.weave.no_share import no_share
+from windrow.optimizer.weave.plan import Plan
+from windrow.optimizer.weave.tree import Tree
+from windrow.optimizer.weave.weave_share import tri_weave, weave_share
+from windrow.optimizer.weave.weaver import Weaver
+from windrow.optimizer.weave.window_set import WindowSet
+
+__all__ = [
+    "OPERATIONS",
+    "OPTIMIZERS",
+    "SECONDS",
+    "Constants",
+    "CostModel",
+    "Plan",
+    "Tree",
+    "Weaver",
+    "WindowSet",
+    "best_plan",
+    "full_pairwise",
+    "insert_then_weave",
+    "max_share",
+    "named",
+    "no_share",
+    "tri_weave",
+    "weave_share",
+]

@@ -1,0 +1,85 @@
+"""WeaveShare and TriWeave: the pairs of trees that save most are woven, until none saves anything.
+
+The two differ in what a tree costs. With WeaveShare every tree passes over the rows; with TriWeave one pass
+makes the slices of all, and a tree merges them into its own. Windows with the same cuts are woven
+first: they save a whole tree and cost nothing. With a structure that all windows share, one tree is often
+provably the best, or nearly, and there is nothing to search. Where there are too many trees for a number a
+pair, they are inserted first, one by one, and what is left is woven if it is few enough.
+
+Time: for n distinct cuts n² estimates, and a few counts of edges a step. Source: Shein 2019, §2.4.2.
+"""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from windrow.optimizer.weave.greedy import Greedy
+from windrow.optimizer.weave.insert_then_weave import inserted
+from windrow.optimizer.weave.plan import Plan, all_cuts
+from windrow.optimizer.weave.window_set import WindowSet
+
+if TYPE_CHECKING:
+    from windrow.optimizer.weave.cost import CostModel, Price
+    from windrow.optimizer.weave.tree import Tree
+    from windrow.optimizer.weave.window_set import Windows
+
+MOST_TREES = 2_500
+"""Two numbers for each of so many pairs are 100 MB."""
+
+NEARLY = 1.005
+"""One tree that is so close to what any plan costs at least is taken without a search."""
+
+
+def weave_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
+    """Trees that pass over the rows each for itself.
+
+    >>> from windrow.optimizer.weave.cost import CostModel
+    >>> from windrow.slicing import Window
+    >>> second = 1_000_000
+    >>> windows = [Window(r * second, s * second) for r, s in ((6, 2), (8, 4), (9, 3))]
+    >>> plan = weave_share(windows, CostModel(rate=1, final="panes"))
+    >>> [[window.slide // second for window in tree.windows] for tree in plan.trees]
+    [[2, 4], [3]]
+    """
+    started = perf_counter()
+    trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
+    return Plan.of("weave_share", _woven(trees, cost, cost.separate(), deadline), cost, started)
+
+
+def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
+    """Trees that are handed the slices of one pass.
+
+    >>> from windrow.optimizer.weave.cost import CostModel
+    >>> from windrow.slicing import Window
+    >>> plan = tri_weave([Window(6, 2), Window(9, 3)], CostModel(rate=1, final="panes"))
+    >>> len(plan.trees), plan.passes
+    (2, 1)
+    """
+    started = perf_counter()
+    trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
+    if trees:
+        edges, _ = cost.edge_rates.a_second(all_cuts(trees))
+        trees = _woven(trees, cost, cost.combined(edges), deadline)
+    return Plan.of("tri_weave", trees, cost, started, combined=bool(trees))
+
+
+def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+    if len(trees) <= 1:
+        return trees
+    one = cost.tree(WindowSet.union(part for tree in trees for part in tree.parts))
+    if price.of(one) <= NEARLY * _least(trees, one, price):
+        return [one]
+    if len(trees) > MOST_TREES:
+        trees = inserted(trees, cost, price)
+    if len(trees) > MOST_TREES:
+        return trees
+    return Greedy(trees, cost, price).weave(deadline=deadline)
+
+
+def _least(trees: list[Tree], one: Tree, price: Price) -> float:
+    """Less than this no plan costs: one tree's price, all edges somewhere, and each window's own work."""
+    work = sum(tree.edges * tree.work.each + tree.work.answers for tree in trees)
+    at_an_edge = price.edge + price.operation * min(tree.work.once for tree in trees)
+    edges = one.edges if at_an_edge >= 0 else sum(tree.edges for tree in trees)
+    return price.tree + at_an_edge * edges + price.operation * work + price.answer * one.fired
