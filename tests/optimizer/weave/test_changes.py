@@ -3,12 +3,12 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from tests.optimizer.weave.strategies import rates, seconds, windows
+from tests.optimizer.weave.strategies import multiples, partitions, rates, seconds, windows
 from windrow.errors import PlanError
-from windrow.optimizer.weave import OPTIMIZERS, SECONDS, CostModel, weave_share
+from windrow.optimizer.weave import OPTIMIZERS, SECONDS, CostModel, Plan, weave_share
 from windrow.optimizer.weave.final_work import FINAL_WORK
 
 changes = st.lists(st.tuples(st.booleans(), windows), max_size=12)
@@ -64,6 +64,40 @@ def test_a_window_that_weaves_goes_where_it_weaves():
     added = plan.with_window(seconds(40, 4)).with_window(seconds(45, 9))
     slides = [sorted(window.slide // 1_000_000 for window in tree.windows) for tree in added.trees]
     assert sorted(slides) == [[2, 4], [3, 9]]
+
+
+@given(st.lists(multiples, min_size=1, max_size=8, unique=True), multiples, rates)
+def test_a_window_goes_where_it_costs_least(before, window, rate):
+    """Priced in every place; windows through one instant, so that no place is estimated too dear."""
+    cost = CostModel(rate, final="panes")
+    plan = weave_share(before, cost)
+    assume(window not in before)
+    alone = cost.tree([window])
+    places = [cost.of([*plan.trees, alone])]
+    for tree in plan.trees:
+        others = [other for other in plan.trees if other is not tree]
+        places.append(cost.of([*others, cost.woven(tree, alone)]))
+    assert plan.with_window(window).cost == pytest.approx(min(places))
+
+
+@given(st.lists(windows, min_size=1, max_size=4, unique=True), changes, rates)
+@settings(max_examples=60)
+def test_the_floor_is_below_the_best_plan_there_is(before, changed, rate):
+    """If the plan that it started from was the best."""
+    cost = CostModel(rate, final="panes")
+
+    def best(asked):
+        plans = [[cost.tree(group) for group in groups] for groups in partitions(list(asked))]
+        return Plan.of("weave_share", min(plans, key=cost.of), cost, started=0.0)
+
+    plan, asked = best(before), set(before)
+    for add, window in changed:
+        if add and window not in asked and len(asked) < 6:
+            plan, asked = plan.with_window(window), asked | {window}
+        elif window in asked and len(asked) > 1:
+            plan, asked = plan.without(window), asked - {window}
+    assert plan.floor <= best(asked).cost * (1 + 1e-9)
+    assert plan.cost >= best(asked).cost * (1 - 1e-9)
 
 
 def test_one_query_among_many_is_no_reason_to_weave_anew_and_many_are():

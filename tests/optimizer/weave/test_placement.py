@@ -10,6 +10,8 @@ from tests.optimizer.weave.strategies import multiples, panes_cost, partitions, 
 from windrow.errors import PlanError
 from windrow.optimizer.weave import CostModel, weave_share
 from windrow.optimizer.weave.placement import PLACEMENTS, placement
+from windrow.optimizer.weave.placement.inserted import best_node
+from windrow.optimizer.weave.placement.nodes import Nodes
 
 QUERIES = st.lists(multiples, min_size=1, max_size=14)
 
@@ -85,17 +87,21 @@ def test_to_nodes_stops_at_the_number_of_nodes():
         assert [len(trees) for trees in PLACEMENTS[name](asked, cost, 3).nodes] == [1, 1, 1]
 
 
-def test_inserted_takes_the_node_that_is_cheapest_with_the_query():
-    """Two nodes with slides of 2 and 3; what is cut like one of them goes there."""
-    cost = CostModel(1000, final="panes")
-    asked = [seconds(2, 2), seconds(3, 3), seconds(4, 4)]
-    placed = PLACEMENTS["w_i"](asked, cost, 2, seed=0)
-    best = min(max(cost.of([cost.tree(a)]), cost.of([cost.tree(b)])) for a, b in _pairs(asked))
-    assert placed.maximum == pytest.approx(best, rel=1e-3)
-
-
-def _pairs(asked):
-    return [groups for groups in partitions(asked) if len(groups) == 2]
+def test_inserted_takes_the_node_that_is_cheapest_afterwards_not_the_one_that_weaves_best():
+    """A slide of 4 weaves with 2 perfectly; but the node of the 2s is dear, and balance comes first."""
+    cost = CostModel(10, final="panes")
+    dear = [seconds(100 + 2 * k, 2) for k in range(8)]
+    asked = [seconds(3, 3), seconds(4, 4)]
+    nodes = Nodes(cost, 2)
+    nodes.group(0, cost.tree(dear))
+    nodes.group(1, cost.tree(asked[:1]))
+    new = cost.tree(asked[1:])
+    assert nodes.increase(0, 0, new) < nodes.increase(1, 0, new)
+    node, at, increase = best_node(nodes, new)
+    assert (node, at) == (1, 0)
+    nodes.weave(node, at, new)
+    assert nodes.placed("w_i").costs[1] == pytest.approx(panes_cost([asked], 10))
+    assert increase == pytest.approx(panes_cost([asked], 10) - panes_cost([asked[:1]], 10))
 
 
 def test_bad_input_is_refused():
