@@ -44,12 +44,12 @@ def wg_i(
 
 
 def _after_one_a_node(windows: Windows, on: Nodes, seed: int, together: bool) -> list[Tree]:
-    """Put a query on each node; the others, in their order."""
+    """Put a query on each node, at random; the others, in random order too, as queries come."""
     trees = single_trees(windows, on.cost, together)
-    first = np.random.default_rng(seed).permutation(len(trees))[: len(on.trees)].tolist()
-    for node, at in enumerate(first):
-        on.group(node, trees[at])
-    return [tree for at, tree in enumerate(trees) if at not in set(first)]
+    drawn = [trees[at] for at in np.random.default_rng(seed).permutation(len(trees))]
+    for node, tree in enumerate(drawn[: len(on.trees)]):
+        on.group(node, tree)
+    return drawn[len(on.trees) :]
 
 
 def _best_node(on: Nodes, tree: Tree) -> tuple[int, int, float]:
