@@ -27,7 +27,7 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
     figure, panels = plt.subplots(
         2, 2, figsize=(12, 8.4), height_ratios=(3, 1), layout="constrained", sharey="row"
     )
-    judged = report["together"]
+    judged = report["alone"]
     for column, (measure, title) in enumerate((("maximum", "(a) maximum cost"), ("total", "(b) total cost"))):
         _bars(panels[0, column], judged[measure])
         panels[0, column].set_title(title, fontsize=11)
@@ -62,13 +62,15 @@ def _wins(axes: Axes, measure: str, report: Mapping[str, Any]) -> None:
     rows = []
     for name in ("wg_i", "wg_tn"):
         cells = [name.upper()]
-        for way in ("together", "alone"):
+        for way in ("alone", "together"):
             found = report[way][measure][name]
             cells.append(f"{found['best_in']:g} %, else +{found['above_the_best_where_not']:g} %")
         best, above = PAPER[measure, name]
         rows.append([*cells, f"{best} %, else +{above} %"])
     table = axes.table(
-        rows, colLabels=["best in", "equal slides first", "every query alone", "paper, Table 9"], loc="center"
+        rows,
+        colLabels=["best in", "queries one by one", "equal slides first", "paper, Table 9"],
+        loc="center",
     )
     table.auto_set_font_size(False)
     table.set_fontsize(9)

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
-from tests.api.test_same_answers import EPOCH, optional, split_late
+from tests.api.test_same_answers import EPOCH, no_tables, optional, split_late
 from tests.oracle import assert_same_answers, native, weights
 from windrow.optimizer import WovenPass
 from windrow.runtime.epoch import Epochs
@@ -91,7 +91,7 @@ def test_answers_over_micro_batches_are_those_of_spark(spark, tmp_path_factory, 
     runner = StreamRunner(home, engine._relations.stream("e"), lambda: 0.0)
     epochs = Epochs(spark, home)
     for number, batch in enumerate(batches):
-        with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+        with runner.staged(frame(spark, batch), number, engine._queries.values, no_tables) as part:
             epochs.run(part)
     epochs.run(runner.sealing(engine._queries.values()))
     df = frame(spark, in_time).cache()

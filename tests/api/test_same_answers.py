@@ -163,13 +163,13 @@ def test_any_micro_batches_and_heartbeats_give_the_batch_answer_over_rows_that_w
             runner = StreamRunner(opened, engine._relations.stream("events"), lambda: now[0])
             epochs = Epochs(spark, opened)
         for again in (False, True):
-            with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+            with runner.staged(frame(spark, batch), number, engine._queries.values, no_tables) as part:
                 assert (part is None) == again
                 if part is not None:
                     epochs.run(part)
         if silence is not None:
             now[0] += silence
-            with runner.beating(engine._queries.values()) as part:
+            with runner.beating(engine._queries.values) as part:
                 if part is not None:
                     epochs.run(part)
     epochs.run(runner.sealing(engine._queries.values()))
@@ -177,6 +177,10 @@ def test_any_micro_batches_and_heartbeats_give_the_batch_answer_over_rows_that_w
     assert_same_answers(engine.results("q"), spark_answers(df, window, keys), keys, TOLERANCES)
     assert engine.progress("events").late == late == engine.late("events").count()
     assert engine.progress("events").rows == len(data)
+
+
+def no_tables(queries):
+    return {}
 
 
 def engine_over(spark, home, window, keys, delay):

@@ -25,15 +25,19 @@ def placement() -> Iterator[ModuleType]:
 
 
 @pytest.fixture(scope="module")
-def report(placement: ModuleType) -> dict[str, Any]:
-    settings = placement.Settings((10,), (30,), (3,), (12,), (0,), (10,), (False, True))
-    return placement.Placing(settings).run()
+def placing(placement: ModuleType) -> Any:
+    return placement.Placing(placement.Settings((10,), (30,), (3,), (12,), (0,), (10,), (False, True)))
 
 
-def test_every_setting_is_placed_by_all_thirteen(report):
+@pytest.fixture(scope="module")
+def report(placing: Any) -> dict[str, Any]:
+    return placing.run()
+
+
+def test_every_setting_is_placed_by_all_thirteen(placing, report):
     assert report["settings"] == 2
-    assert len(report["placements"]) == 4
-    for row in report["placements"]:
+    assert len(placing.placements) == len(report["winners"]) == 4
+    for row in placing.placements:
         placed = {name: costs for name, costs in row.items() if isinstance(costs, dict)}
         assert len(placed) == 13
         for costs in placed.values():

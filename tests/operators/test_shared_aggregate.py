@@ -103,3 +103,36 @@ def test_a_failure_names_its_queries():
         list(state.advance(5))
     assert failed.value.queries == [7, 9]
     assert isinstance(failed.value.error, ZeroDivisionError)
+
+
+@given(rows=st.lists(row, min_size=1, max_size=40), stop=st.integers(0, 60))
+def test_who_comes_late_may_ask_for_windows_that_others_have_behind_them(rows, stop):
+    """As long as the slices are held, and cut where it needs them to be."""
+    first, late = member(0, Window(30, 5), 0, None), Member(1, Window(15, 10), ASKED[0], stop - 25, back=True)
+    state, got = SharedAggregate(GROUPS, [first]), {}
+    state.push([partials([r for r in rows if r[0] < stop])])
+    list(state.advance(stop))
+    state.set_members([first, late])
+    answers(state.advance(stop), got)
+    state.push([partials([r for r in rows if r[0] >= stop])])
+    answers(state.advance(END_OF_TIME), got)
+    # What had left the longest window when it came is not held: it begins before the next one.
+    held = Window(30, 5).first_evaluation_after(stop) - 30
+    for (end, key), found in recompute(rows, late.window).items():
+        if end > stop - 25 and end - 15 >= held:
+            assert got.pop((1, end, key)) == found
+    assert not any(query == 1 and end - 15 >= held for query, end, _ in got)
+
+
+def test_slices_close_in_order_when_a_query_with_finer_cuts_has_gone():
+    fine, coarse = member(0, Window(1, 1), 2, None), member(1, Window(20, 10), 2, None)
+    state, got = SharedAggregate(GROUPS, [fine, coarse]), {}
+    state.push([partials([(i, "a", 1.0, "s") for i in range(17)])])
+    answers(state.advance(17), got)
+    state.set_members([coarse])
+    state.push([partials([(i, "a", 1.0, "s") for i in range(17, 40)])])
+    answers(state.advance(20), got)
+    starts = state.closed_slices()["_slice"].to_pylist()
+    assert starts == [17]  # behind those that were closed at the finer cuts, not at 10 again
+    answers(state.advance(40), got)
+    assert {end: n for (query, end, _), (n,) in got.items() if query == 1} == {10: 10, 20: 20, 30: 20, 40: 20}

@@ -52,6 +52,8 @@ class Member:
     after: int = BEGINNING
     until: int = END_OF_TIME
     """Evaluations e with after < e ≤ until."""
+    back: bool = False
+    """Whether it has not been answered yet, so that it also asks for windows that others have behind them."""
     shape: int = 0
     """Members of one shape have the same aggregates, and are answered in one table."""
 
@@ -90,18 +92,21 @@ class SharedAggregate:
         self._partials = tuple(
             dict.fromkeys(p for m in self.members for aggregate in m.aggregates for p in aggregate.partials)
         )
-        slots: dict[tuple[Window, int, int], int] = {}
+        slots: dict[tuple[Window, int, int, bool], int] = {}
         place = [
-            slots.setdefault((m.window, max(m.after, self.evaluated), m.until), len(slots))
+            slots.setdefault(
+                (m.window, m.after if m.back else max(m.after, self.evaluated), m.until, m.back), len(slots)
+            )
             for m in self.members
         ]
-        self._windows_asked = [window for window, _, _ in slots]
+        self._windows_asked = [window for window, *_ in slots]
         self._range, self._slide, self._offset = (
             np.array([getattr(window, name) for window in self._windows_asked], np.int64)
             for name in ("range", "slide", "offset")
         )
-        self._after = np.array([after for _, after, _ in slots], np.int64)
-        self._until = np.array([until for _, _, until in slots], np.int64)
+        self._after = np.array([after for _, after, _, _ in slots], np.int64)
+        self._until = np.array([until for _, _, until, _ in slots], np.int64)
+        self._back = np.array([back for *_, back in slots], bool)
         # Which members ask for a slot: those from asked_from[slot] up to the next one's.
         self._asked_by = np.argsort(np.array(place, np.int64), kind="stable")
         self._asked_from = np.searchsorted(
@@ -152,9 +157,13 @@ class SharedAggregate:
 
     def _next_ends(self) -> Array:
         """When each window is evaluated next; the end of time for those that are not any more."""
-        after = np.maximum(self._after, self.evaluated)
+        after = self._answered()
         following = after + self._slide - (after - self._offset) % self._slide
         return np.where(following <= self._until, following, END_OF_TIME + self._range)
+
+    def _answered(self) -> Array:
+        """Up to where each window has been answered, or need not be."""
+        return np.where(self._back, self._after, np.maximum(self._after, self.evaluated))
 
     def closes(self, until: int) -> bool:
         """Whether advancing that far could answer anything."""
@@ -184,17 +193,17 @@ class SharedAggregate:
         """Close the slices of all windows that end by `until`, and answer those windows: tables, each of
         the members of one shape."""
         self._closed_rows = 0
-        if until <= self.evaluated:
+        if until <= self.evaluated and not self._back.any():
             return
         bound = np.minimum(self._until, until)
         edge = int(np.max(bound - (bound - self._offset) % self._slide, initial=BEGINNING))
         closed = self._open.close(before=edge)
         self._windows.append(*closed, len(self._groups))
         self._closed_until = max(self._closed_until, min(edge, until))
-        after = np.maximum(self._after, self.evaluated)
-        for asked, ends, keys, records in self._windows.evaluate(after, bound):
+        for asked, ends, keys, records in self._windows.evaluate(self._answered(), bound):
             yield from self._lower(asked, ends, keys, records)
-        self.evaluated = until
+        self.evaluated = max(self.evaluated, until)
+        self._back[:] = False
         self._windows.drop_before(self.horizon)
         self._closed_rows = min(len(closed[0]), self._windows.entries)
         self._forget_dead_keys()

@@ -13,6 +13,7 @@ pass for them costs 15 % and `Dataset.observe` 18 %, in the pass it is 6 %.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.aggregates.base import INSTANT
@@ -39,7 +40,6 @@ class Pass:
     """One scan of a batch for the queries that can share it."""
 
     queries: Mapping[str, AggregateQuery]
-    cuts: Cuts
     partials: tuple[Partial, ...] = ()
     contents: Contents | None = None
     """The values that it collects, in place of partials."""
@@ -50,6 +50,12 @@ class Pass:
     def query(self) -> AggregateQuery:
         """Any of the queries: all have the same rows and groups."""
         return next(iter(self.queries.values()))
+
+    @cached_property
+    def cuts(self) -> Cuts:
+        """Fine enough for the windows of all queries."""
+        windows = dict.fromkeys(query.window for query in self.queries.values())
+        return cuts_for_pass([window for window in windows if not isinstance(window, RowWindow)])
 
     @property
     def sees_every_row(self) -> bool:
@@ -139,29 +145,24 @@ def _passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass | Lift
     grouped: dict[str, AggregateQuery] = {}
     by_contents: dict[tuple[type[Contents], str], dict[str, AggregateQuery]] = {}
     kinds: dict[tuple[type[Contents], str], Contents] = {}
+    partials: dict[Partial, None] = {}
     for name, query in queries.items():
         needed = [contents for item in query.aggregates if (contents := contents_of(item)) is not None]
-        if _in_the_jvm([query]) or not (needed or _partials([query])):
+        given = _partials([query])
+        in_the_jvm = [partial for partial in given if not partial.lifted_in_python]
+        if in_the_jvm or not (needed or given):
             grouped[name] = query
+            partials |= dict.fromkeys(in_the_jvm)
         for contents in needed:
             kind = type(contents), contents.argument
             by_contents.setdefault(kind, {})[name] = query
             kinds[kind] = contents
     made: list[Pass | RowPass | LiftedPass] = []
     if grouped:
-        made.append(Pass(grouped, _cuts(grouped), _in_the_jvm(grouped.values())))
-    made += [Pass(some, _cuts(some), contents=kinds[kind]) for kind, some in by_contents.items()]
+        made.append(Pass(grouped, tuple(partials)))
+    made += [Pass(some, contents=kinds[kind]) for kind, some in by_contents.items()]
     return [*made, *lifted_passes(queries)]
-
-
-def _in_the_jvm(queries: Iterable[AggregateQuery]) -> tuple[Partial, ...]:
-    return tuple(partial for partial in _partials(queries) if not partial.lifted_in_python)
 
 
 def _partials(queries: Iterable[AggregateQuery]) -> tuple[Partial, ...]:
     return tuple(dict.fromkeys(p for query in queries for item in query.aggregates for p in item.partials))
-
-
-def _cuts(queries: Mapping[str, AggregateQuery]) -> Cuts:
-    windows = [query.window for query in queries.values() if not isinstance(query.window, RowWindow)]
-    return cuts_for_pass(windows)

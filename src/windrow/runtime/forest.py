@@ -152,6 +152,14 @@ class Forest:
             groups.setdefault(apart.get(query.stored.id, 0), []).append(query)
         return list(groups.values())
 
+    def cost(self) -> float:
+        """Seconds of work that a second of the stream is expected to take, for what is shared."""
+        total = 0.0
+        for trees in self._by_class().values():
+            weaver = self._weaver(trees, trees[0].any_query)
+            total += weaver.cost([self._woven(tree, weaver) for tree in trees])
+        return total
+
     def _separate(self, trees: list[RunningTree]) -> bool:
         weaver = self._weaver(trees, trees[0].any_query)
         return weaver.separate([self._woven(tree, weaver) for tree in trees])

@@ -15,7 +15,7 @@ from windrow.runtime.logs import LOG
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
-    from windrow.optimizer.weave import Tree, Weaver
+    from windrow.optimizer.weave import Weaver
     from windrow.runtime.trees import RunningTree
     from windrow.slicing import Window
 
@@ -58,8 +58,8 @@ class Reweaving:
     def _plan(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> None:
         try:
             present = [weaver.model.tree(tree) for tree in trees]
-            windows = set[Window]().union(*trees)
-            planned: list[Tree] = weaver.plant(windows, BACKGROUND_SECONDS)
+            windows = [window for tree in trees for window in tree]
+            planned = weaver.plant(windows, BACKGROUND_SECONDS)
         except Exception:  # the epochs go on as they are
             LOG.exception("the plan of %d queries could not be made anew", sum(map(len, trees)))
             return

@@ -328,7 +328,7 @@ class StreamRunner:
     def _by_experience(self, shared: AnyPass) -> AnyPass:
         """A pass that counts values does so only where that was seen to make few entries of many rows."""
         left = self._home.uncounted.get(_place(shared))
-        if not isinstance(shared, Pass) or left is None:
+        if not isinstance(shared, Pass) or left is None or shared.row_by_row == (left > 0):
             return shared
         return replace(shared, row_by_row=left > 0)
 

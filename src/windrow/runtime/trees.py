@@ -174,6 +174,7 @@ class SharedState:
                 member.query.plan.aggregates,
                 member.after,
                 member.until,
+                not member.query.stored.started,
                 self._shape(member.query),
             )
             for member in members

@@ -11,7 +11,6 @@ Source: Shein 2019, §2.4.2 and ch. 7.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -85,9 +84,7 @@ class CostModel:
     def tree(self, windows: Windows) -> Tree:
         """One tree for all these windows."""
         asked = WindowSet.of(windows)
-        kinds = [next(iter(group)) for group in asked.groups()]
-        combs = reduce(Combs.joined, (Combs.of([window]) for window in kinds))
-        return self._tree((asked,), self.edge_rates.joined(combs, combs), asked)
+        return self._tree((asked,), self.edge_rates.known(Combs.of(asked.of_each_group())), asked)
 
     def woven(self, one: Tree, other: Tree, *, disjoint: bool = True) -> Tree:
         """The two as one. Where they need not be `disjoint`, both may have a window."""

@@ -28,13 +28,18 @@ class EdgeRates:
     def __init__(self, counter: EdgeCounter) -> None:
         self.counter = counter
         self._rates: dict[Combs, tuple[float, bool]] = {}
+        self._known: dict[Combs, Combs] = {}
         self._joined: dict[tuple[Combs, Combs], Combs] = {}
+
+    def known(self, combs: Combs) -> Combs:
+        """The same set, as the object that was asked about before, which is quicker to find again."""
+        return self._known.setdefault(combs, combs)
 
     def joined(self, one: Combs, other: Combs) -> Combs:
         """The cuts of both."""
         if (one, other) not in self._joined:
             self._make_room()
-            self._joined[one, other] = one.joined(other)
+            self._joined[one, other] = self.known(one.joined(other))
         return self._joined[one, other]
 
     def a_second(self, combs: Combs) -> tuple[float, bool]:
@@ -46,6 +51,6 @@ class EdgeRates:
         return self._rates[combs]
 
     def _make_room(self) -> None:
-        for remembered in (self._rates, self._joined):
+        for remembered in (self._rates, self._joined, self._known):
             if len(remembered) >= MOST_REMEMBERED:
                 remembered.clear()

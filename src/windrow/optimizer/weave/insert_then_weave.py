@@ -15,10 +15,7 @@ from windrow.optimizer.weave.plan import Plan
 from windrow.optimizer.weave.window_set import WindowSet
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from windrow.optimizer.weave.cost import CostModel, Price
-    from windrow.optimizer.weave.tree import Tree
+    from windrow.optimizer.weave.cost import CostModel
     from windrow.optimizer.weave.window_set import Windows
 
 
@@ -31,13 +28,7 @@ def insert_then_weave(windows: Windows, cost: CostModel, *, deadline: float | No
     1
     """
     started = perf_counter()
-    trees = (cost.tree(group) for group in WindowSet.of(windows).groups())
-    return Plan.of("insert_then_weave", inserted(trees, cost, cost.separate()), cost, started)
-
-
-def inserted(trees: Iterable[Tree], cost: CostModel, price: Price) -> list[Tree]:
-    """Trees woven by insertion, the ones with most edges first: others may be cut like them."""
-    forest = Forest([], price)
-    for tree in sorted(trees, key=lambda tree: -tree.edges):
-        insert(forest, tree, cost)
-    return forest.trees
+    forest = Forest([], cost.separate())
+    for group in WindowSet.of(windows).groups():
+        insert(forest, cost.tree(group), cost)
+    return Plan.of("insert_then_weave", forest.trees, cost, started)

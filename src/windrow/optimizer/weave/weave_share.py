@@ -4,7 +4,7 @@ The two differ in what a tree costs. With WeaveShare every tree passes over the 
 makes the slices of all, and a tree merges them into its own. Windows with the same cuts are woven
 first: they save a whole tree and cost nothing. With a structure that all windows share, one tree is often
 provably the best, or nearly, and there is nothing to search. Where there are too many trees for a number a
-pair, they are inserted first, one by one, and what is left is woven if it is few enough.
+pair, parts of them are woven first, neighbours in slide and offset, and what is left together.
 
 Time: for n distinct cuts n² estimates, and a few counts of edges a step. Source: Shein 2019, §2.4.2.
 """
@@ -15,7 +15,6 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from windrow.optimizer.weave.greedy import Greedy
-from windrow.optimizer.weave.insert_then_weave import inserted
 from windrow.optimizer.weave.plan import Plan, all_cuts
 from windrow.optimizer.weave.window_set import WindowSet
 
@@ -24,8 +23,11 @@ if TYPE_CHECKING:
     from windrow.optimizer.weave.tree import Tree
     from windrow.optimizer.weave.window_set import Windows
 
-MOST_TREES = 2_500
-"""Two numbers for each of so many pairs are 100 MB."""
+MOST_TREES = 1_500
+"""Two numbers for each of so many pairs are 40 MB, and take seconds."""
+
+WORTH_ANOTHER_ROUND = 0.9
+"""Where weaving parts leaves more of the trees than this, weaving other parts would hardly weave more."""
 
 NEARLY = 1.005
 """One tree that is so close to what any plan costs at least is taken without a search."""
@@ -70,10 +72,12 @@ def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | N
     one = cost.tree(WindowSet.union(part for tree in trees for part in tree.parts))
     if price.of(one) <= NEARLY * _least(trees, one, price):
         return [one]
-    if len(trees) > MOST_TREES:
-        trees = inserted(trees, cost, price)
-    if len(trees) > MOST_TREES:
-        return trees
+    while len(trees) > MOST_TREES:
+        before = len(trees)
+        parts = [trees[at : at + MOST_TREES] for at in range(0, before, MOST_TREES)]
+        trees = [tree for part in parts for tree in Greedy(part, cost, price).weave(deadline=deadline)]
+        if len(trees) > WORTH_ANOTHER_ROUND * before:
+            return trees
     return Greedy(trees, cost, price).weave(deadline=deadline)
 
 

@@ -85,12 +85,23 @@ class WindowSet:
 
     def groups(self) -> list[WindowSet]:
         """Windows with the same cuts together: the slide, the offset, and the rest of range by slide."""
-        ranges, slides, offsets = self.rows.T
-        kinds = np.stack([slides, offsets, ranges % slides], axis=1)
-        _, at = np.unique(kinds, axis=0, return_inverse=True)
+        if not len(self):
+            return []
+        _, at = np.unique(self._kinds(), axis=0, return_inverse=True)
         order = np.argsort(at.ravel(), kind="stable")
         bounds = np.flatnonzero(np.diff(at.ravel()[order])) + 1
         return [WindowSet(self.rows[part], self.queries[part]) for part in np.split(order, bounds)]
+
+    def of_each_group(self) -> list[Window]:
+        """One window of each: they have the cuts of all."""
+        if len(self) <= 1:
+            return list(self)
+        _, first = np.unique(self._kinds(), axis=0, return_index=True)
+        return [Window(*row) for row in self.rows[first].tolist()]
+
+    def _kinds(self) -> Array:
+        ranges, slides, offsets = self.rows.T
+        return np.stack([slides, offsets, ranges % slides], axis=1)
 
     def singles(self) -> list[WindowSet]:
         """Each window alone."""

@@ -24,7 +24,7 @@ def w_i(windows: Windows, cost: CostModel, nodes: int, *, seed: int = 0, togethe
     """One tree a node."""
     on = Nodes(cost, nodes)
     for tree in _after_one_a_node(windows, on, seed, together):
-        node, at, _ = _best_node(on, tree)
+        node, at, _ = best_node(on, tree)
         on.weave(node, at, tree)
     return on.placed("w_i")
 
@@ -35,7 +35,7 @@ def wg_i(
     """Several trees a node."""
     on = Nodes(cost, nodes)
     for tree in _after_one_a_node(windows, on, seed, together):
-        node, at, increase = _best_node(on, tree)
+        node, at, increase = best_node(on, tree)
         if increase <= on.price.of(tree):
             on.weave(node, at, tree)
         else:
@@ -44,15 +44,15 @@ def wg_i(
 
 
 def _after_one_a_node(windows: Windows, on: Nodes, seed: int, together: bool) -> list[Tree]:
-    """Put a query on each node; the others, in their order."""
+    """Put a query on each node, at random; the others, in random order too, as queries come."""
     trees = single_trees(windows, on.cost, together)
-    first = np.random.default_rng(seed).permutation(len(trees))[: len(on.trees)].tolist()
-    for node, at in enumerate(first):
-        on.group(node, trees[at])
-    return [tree for at, tree in enumerate(trees) if at not in set(first)]
+    drawn = [trees[at] for at in np.random.default_rng(seed).permutation(len(trees))]
+    for node, tree in enumerate(drawn[: len(on.trees)]):
+        on.group(node, tree)
+    return drawn[len(on.trees) :]
 
 
-def _best_node(on: Nodes, tree: Tree) -> tuple[int, int, float]:
+def best_node(on: Nodes, tree: Tree) -> tuple[int, int, float]:
     """The node that is cheapest with the tree woven in, into which of its trees, and the increase."""
     best: tuple[float, int, int, float] | None = None
     for node, trees in enumerate(on.trees):
