@@ -25,6 +25,7 @@ from windrow.optimizer.explain.summary import (
     counts,
     edges,
     groupings,
+    rates,
     savings,
     windows,
 )
@@ -33,7 +34,6 @@ from windrow.optimizer.explain.words import (
     repeats_after,
     saves,
     short_duration,
-    significant,
     some,
 )
 from windrow.optimizer.weave import WindowSet
@@ -367,8 +367,7 @@ def _panel(
     else:
         title = hint = f"the other {some(len(trees), 'tree')}"
         second = f"{some(queries, 'query')}, {second}"
-        rates = [tree.woven.edges for tree in trees]
-        third = f"{significant(min(rates))} to {significant(max(rates))} edges/s each"
+        third = f"{rates(trees)} edges/s each"
     fourth = f"{of_a_core(cost)}, alone {of_a_core(alone).removesuffix(' of a core')}"
     room = frame.width - 18
     drawing.add(

@@ -102,8 +102,7 @@ def _class(one: ClassOverview, most: int) -> Iterator[str]:
     rest = [tree for tree in one.trees if tree not in shown]
     if rest:
         queries = sum(len(tree.queries) for tree in rest)
-        edges = [tree.woven.edges for tree in rest]
-        between = f"{significant(min(edges), 3)} to {significant(max(edges), 3)}"
+        between = rates(rest, 3)
         cost = savings(sum(tree.cost for tree in rest), sum(tree.alone for tree in rest))
         many = f"{some(len(rest), 'more tree')}: {some(queries, 'query')}"
         yield f"    {many}, {between} edges a second; {cost}"
@@ -133,6 +132,13 @@ def edges(tree: TreeOverview) -> str:
     """How often a tree has an edge."""
     number = significant(tree.woven.edges, 3)
     return f"{'' if tree.woven.exact else '≈ '}{number} edge{'s'[: number != '1']} a second"
+
+
+def rates(trees: Iterable[TreeOverview], digits: int = 2) -> str:
+    """Between which rates trees have edges."""
+    numbers = sorted(tree.woven.edges for tree in trees)
+    least, most = (significant(number, digits) for number in (numbers[0], numbers[-1]))
+    return least if least == most else f"{least} to {most}"
 
 
 def cuts(made: Cuts) -> str:
