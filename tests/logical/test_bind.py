@@ -224,6 +224,8 @@ def test_the_plan_of_windows_of_rows(engine):
     assert (
         plan
         == """\
+stream flights: 2 queries, 2 passes over each batch
+  2 queries with a state of their own (windows of rows): rows, keys
 pass 1 of 2 over flights (in the JVM)
   sort rows by event time, then by origin, dep_delay
   collect dep_delay of each row

@@ -22,7 +22,7 @@ def repeats_after(us: int) -> str:
     >>> repeats_after(3_600_000_000), repeats_after(170_170_000_000), repeats_after(10**18)
     ('1 hour', 'about 47.3 hours', 'about 31,700 years')
     >>> repeats_after(10**40)
-    'about 10^26 years'
+    'about 10^27 years'
     """
     exact = format_duration(us)
     if int(exact.split()[0]) <= LARGEST_COUNT:
