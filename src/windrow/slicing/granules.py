@@ -9,6 +9,7 @@ comb, up to `MOST_COMBS` of them: code generation was measured to slow down with
 
 from __future__ import annotations
 
+from fractions import Fraction
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from windrow.slicing.window import Window
 
 MOST_COMBS = 12
-MOST_GRANULES_PER_SLICE = 1.5
+MOST_GRANULES_PER_SLICE = Fraction(3, 2)
 
 
 def granules(windows: Sequence[Window]) -> Cuts:

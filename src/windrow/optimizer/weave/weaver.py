@@ -142,10 +142,10 @@ class Weaver:
         them, on arrays, since there may be thousands."""
         model, constants = self.model, self.model.constants
         ranges, slides, _ = asked.rows.T
-        exact = np.where(ranges % slides == 0, 1.0, 2.0) / slides
-        regular = 1.0 / np.gcd(ranges, slides)
-        cuts = np.where(regular > MOST_GRANULES_PER_SLICE * exact, exact, regular)
-        edges = exact * MICROSECONDS
+        combs, granules = np.where(ranges % slides == 0, 1.0, 2.0), np.gcd(ranges, slides)
+        exactly = slides > float(MOST_GRANULES_PER_SLICE) * combs * granules
+        cuts = np.where(exactly, combs / slides, 1.0 / granules)
+        edges = combs / slides * MICROSECONDS
         work = final_work(model.final)(asked, asked.queries.astype(np.float64), edges)
         assert not work.each, "windows that are worked on at the edges of others have none of their own here"
         operations = float(np.dot(asked.queries, edges)) * work.once + work.answers
