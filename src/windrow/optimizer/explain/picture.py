@@ -3,7 +3,7 @@
 1. A headline with the totals, and two bars: the plan's cost, and what it would be without sharing.
 2. On the left, a flow from the stream through its passes and classes to the trees; heights are numbers of
    queries, colours are groupings. Many classes stand together by grouping.
-3. On the right, panels of the dearest trees and one of all others: each window a dot, its slide to the
+3. On the right, panels of the largest trees and one of all others: each window a dot, its slide to the
    right and its range upwards, on axes that all panels share.
 
 Labels stand only where they have room, so the picture has one size for three queries and for ten thousand.
@@ -76,7 +76,7 @@ def picture(streams: Sequence[StreamOverview]) -> Drawing:
 def _stream(drawing: Drawing, stream: StreamOverview, top: float) -> float:
     colours = _colours(stream)
     top = _headline(drawing, stream, top)
-    shown = sorted(stream.trees, key=lambda tree: (-tree.cost, tree.number))[:MOST_PANELS]
+    shown = sorted(stream.trees, key=lambda tree: (-len(tree.queries), -tree.cost))[:MOST_PANELS]
     if len(stream.trees) > MOST_PANELS:
         shown = shown[: MOST_PANELS - 1]
     chosen = set(map(id, shown))
@@ -441,7 +441,7 @@ def _y(axes: _Axes, plot: Box, place: float) -> float:
 def _legend(drawing: Drawing, stream: StreamOverview, top: float) -> float:
     words = "Left: heights are numbers of queries, colours are groupings."
     if stream.classes:
-        words += " Right: the dearest trees; a dot is a window, its area the number of queries; dashed: "
+        words += " Right: the largest trees; a dot is a window, its area the number of queries; dashed: "
         words += "range = slide; ≈: estimated. Costs are without writing results."
     drawing.add(Text(MARGIN, top + 12, fitted(words, WIDTH - 2 * MARGIN, 10.5), 10.5, FAINT))
     return top + 16
