@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 from windrow.optimizer.weave.best import OPTIMIZERS, named
 from windrow.optimizer.weave.constants import SECONDS
 from windrow.optimizer.weave.cost import CostModel
+from windrow.optimizer.weave.max_share import max_share
 from windrow.slicing import cuts_for_pass
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
 """Rows a second and groups a slice that are assumed before any were seen."""
+WORTH_IT = 0.95
+"""The part of its present cost that a class must come down to, for a change of its trees."""
 SEPARATE = ("no_share", "weave_share", "insert_then_weave")
 """Optimizers whose trees each have a pass of their own."""
 
@@ -52,17 +55,23 @@ class Weaver:
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none: as an optimizer that was asked for plans them, or the
-        cheapest that is found in time."""
+        cheapest that is found in time. Where one tree leaves little to save, no other is looked for."""
         asked = Counter(windows)
         if self.hint is not None:
             return list(named(self.hint)(asked, self.model).trees)
         deadline = perf_counter() + seconds
-        best: list[Tree] = []
+        best = list(max_share(asked, self.model).trees)
         for optimizer in OPTIMIZERS.values():
-            if not best or (len(asked) > 1 and perf_counter() < deadline):
-                trees = list(optimizer(asked, self.model, deadline=deadline).trees)
-                best = min([best, trees], key=self.cost) if best else trees
+            if not self.may_save(best) or perf_counter() > deadline:
+                break
+            best = min(best, list(optimizer(asked, self.model, deadline=deadline).trees), key=self.cost)
         return best
+
+    def may_save(self, trees: Sequence[Tree]) -> bool:
+        """Whether other trees could be worth a change: rows must be taken in and answers made in any case."""
+        model, constants = self.model, self.model.constants
+        answers = sum(tree.work.answers for tree in trees) * model.groups * constants.operation
+        return constants.row * model.rate + answers < WORTH_IT * self.cost(trees)
 
     def place(self, windows: Sequence[Window], trees: Sequence[Tree]) -> list[tuple[int | None, Tree]]:
         """Where new windows go: for each tree that takes some in, its place and the tree as it is then;
