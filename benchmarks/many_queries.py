@@ -153,7 +153,8 @@ class ManyQueries:
     # one, ten, … ten thousand
 
     def _counts(self, data: Path) -> list[dict[str, Any]]:
-        self._measure(data, self._statements(10), None)  # the first of everything is slow
+        for count in (10, 1, 1):  # the first of everything is slow, and the JVM learns for a while
+            self._measure(data, self._statements(count), None)
         measured = []
         for count in self.settings.counts:
             statements = self._statements(count)

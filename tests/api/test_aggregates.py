@@ -371,7 +371,7 @@ def run_batch(spark, home, engine, batch, number, last):
         StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0),
         Epochs(spark, opened),
     )
-    with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+    with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
         epochs.run(part)
     if last:
         epochs.run(runner.sealing(engine._queries.values()))

@@ -183,7 +183,7 @@ def test_any_micro_batches_give_the_same(
             opened = Home(home)
             runner = StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0)
             epochs = Epochs(spark, opened)
-        with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
             epochs.run(part)
     epochs.run(runner.sealing(engine._queries.values()))
     df = frame(spark, in_time)

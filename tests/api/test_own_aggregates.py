@@ -276,7 +276,7 @@ def test_micro_batches_that_overlap_in_time_and_restarts_equal_pandas(spark, tmp
         runner = StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0)
         epochs = Epochs(spark, opened)
         queries = list(engine._queries.values())
-        with runner.staged(frame(spark, batch), number, queries, {}) as part:
+        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
             assert len(part.partials["time"]) == 2
             epochs.run(part)
         if number == 2:
@@ -366,7 +366,7 @@ def test_partitioned_windows_go_on_after_a_restart(spark, tmp_path):
         opened = Home(tmp_path / "home")
         runner = StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0)
         epochs = Epochs(spark, opened)
-        with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
             epochs.run(part)
         assert not part.failed
     epochs.run(runner.sealing(engine._queries.values()))

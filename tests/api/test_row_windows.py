@@ -241,11 +241,11 @@ def test_any_micro_batches_and_restarts_equal_duckdb_over_rows_that_were_not_lat
             opened = Home(tmp_path / "home")
             runner = StreamRunner(opened, engine._relations.stream("events"), lambda: now[0])
             epochs = Epochs(spark, opened)
-        with runner.staged(frame(spark, batch), number, engine._queries.values(), {}) as part:
+        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
             epochs.run(part)
         if silence is not None:
             now[0] += silence
-            with runner.beating(engine._queries.values()) as part:
+            with runner.beating(engine._queries.values) as part:
                 epochs.run(part)
         if number == 4:
             epochs.run(runner.sealing(engine._queries.values()))

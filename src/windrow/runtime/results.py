@@ -104,7 +104,7 @@ class _ResultFile:
 def results_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     """A writer of result files. Dictionaries pay for keys and times; for floats they only cost time."""
     names = [field.name for field in schema if _repeats(field.type) or field.name in (QUERY, EPOCH)]
-    return pq.ParquetWriter(path, schema, compression="lz4", use_dictionary=names)
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=names)
 
 
 def ends(answers: pa.Table) -> tuple[int, int] | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from windrow.optimizer.weave.weaver import WORTH_IT
 from windrow.runtime.logs import LOG
 
 if TYPE_CHECKING:
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 
 BACKGROUND_SECONDS = 10.0
 """How long the background may think about one class."""
-WORTH_IT = 0.95
-"""The part of its present cost that a class must come down to, for queries to change their trees."""
 
 
 class Reweaving:
@@ -58,6 +57,8 @@ class Reweaving:
     def _plan(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> None:
         try:
             present = [weaver.model.tree(tree) for tree in trees]
+            if weaver.hint is None and not weaver.may_save(present):
+                return
             windows = [window for tree in trees for window in tree]
             planned = weaver.plant(windows, BACKGROUND_SECONDS)
         except Exception:  # the epochs go on as they are

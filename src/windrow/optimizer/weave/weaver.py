@@ -21,6 +21,7 @@ from windrow.optimizer.weave.best import OPTIMIZERS, named
 from windrow.optimizer.weave.constants import SECONDS
 from windrow.optimizer.weave.cost import CostModel
 from windrow.optimizer.weave.final_work import MICROSECONDS, final_work
+from windrow.optimizer.weave.max_share import max_share
 from windrow.slicing import cuts_for_pass
 from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 
@@ -37,6 +38,8 @@ ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
 """Rows a second and groups a slice that are assumed before any were seen."""
+WORTH_IT = 0.95
+"""The part of its present cost that a class must come down to, for a change of its trees."""
 SEPARATE = ("no_share", "weave_share", "insert_then_weave")
 """Optimizers whose trees each have a pass of their own."""
 
@@ -66,7 +69,7 @@ class Weaver:
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none: as an optimizer that was asked for plans them, or the
-        cheapest that is found in time."""
+        cheapest that is found in time. Where one tree leaves little to save, no other is looked for."""
         return self.planned(windows, seconds)[1]
 
     def planned(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> tuple[str, list[Tree]]:
@@ -75,13 +78,19 @@ class Weaver:
         if self.hint is not None:
             return self.hint.lower(), list(named(self.hint)(asked, self.model).trees)
         deadline = perf_counter() + seconds
-        best: tuple[str, list[Tree]] | None = None
+        best = "max_share", list(max_share(asked, self.model).trees)
         for name, optimizer in OPTIMIZERS.items():
-            if best is None or (len(asked) > 1 and perf_counter() < deadline):
-                found = name, list(optimizer(asked, self.model, deadline=deadline).trees)
-                best = found if best is None else min(best, found, key=lambda plan: self.cost(plan[1]))
-        assert best is not None
+            if not self.may_save(best[1]) or perf_counter() > deadline:
+                break
+            found = name, list(optimizer(asked, self.model, deadline=deadline).trees)
+            best = min(best, found, key=lambda plan: self.cost(plan[1]))
         return best
+
+    def may_save(self, trees: Sequence[Tree]) -> bool:
+        """Whether other trees could be worth a change: rows must be taken in and answers made in any case."""
+        model, constants = self.model, self.model.constants
+        answers = sum(tree.work.answers for tree in trees) * model.groups * constants.operation
+        return constants.row * model.rate + answers < WORTH_IT * self.cost(trees)
 
     def place(self, windows: Sequence[Window], trees: Sequence[Tree]) -> list[tuple[int | None, Tree]]:
         """Where new windows go: for each tree that takes some in, its place and the tree as it is then;
