@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 PLANNING_SECONDS, ALL_PLANNING_SECONDS = 0.5, 2.0
 """How long an epoch may wait for the plan of a class, and of all that are new."""
-ASKED_SECONDS = 10.0
-"""The same, where the optimizer was asked for."""
 ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
@@ -78,8 +76,7 @@ class Weaver:
         """The same, with the name of the optimizer that planned them."""
         asked = Counter(windows)
         if self.hint is not None:
-            deadline = perf_counter() + ASKED_SECONDS
-            return self.hint.lower(), list(named(self.hint)(asked, self.model, deadline=deadline).trees)
+            return self.hint.lower(), list(named(self.hint)(asked, self.model).trees)
         deadline = perf_counter() + seconds
         best = "max_share", list(max_share(asked, self.model).trees)
         for name, optimizer in OPTIMIZERS.items():
