@@ -226,6 +226,17 @@ def test_passes_are_no_wider_than_spark_takes_well(plans):
     assert set().union(*(shared.queries for shared in passes)) == set(queries)
 
 
+def test_a_pass_brings_no_more_to_the_driver_than_it_can_take(plans):
+    queries = {
+        f"q{i}": replace(
+            variant(plans, (), None, 3, MINUTE), keys=(f"`e`.`n` + {i}",), key_types=(pa.int32(),)
+        )
+        for i in range(20)
+    }
+    for groups, passes in ((1_000, 1), (1_000_000, 5), (50_000_000, 20)):
+        assert len(plan_passes(queries, Experience(groups=groups))) == passes
+
+
 def test_plans_are_made_again_only_when_queries_or_experience_change(plans):
     planned = PlannedPasses()
     queries = {f"q{i}": variant(plans, ("`e`.`k`",), f"`e`.`v` > {i}", 2, MINUTE) for i in range(8)}
@@ -235,6 +246,8 @@ def test_plans_are_made_again_only_when_queries_or_experience_change(plans):
     cells = [0b1, 0b11, 0b101, 0b1001]
     quiet = pa.table({"_windrow_copy": [0] * 4, "_windrow_lineage": cells})
     planned.learn(woven, quiet, rows=4)  # as many groups as rows, but few cells
+    first = planned.of([queries])
+    planned.learn(woven, quiet, rows=4)
     assert planned.of([queries]) is first
     wild = pa.table({"_windrow_copy": [0] * 255, "_windrow_lineage": list(range(1, 256))})
     planned.learn(woven, wild, rows=300)

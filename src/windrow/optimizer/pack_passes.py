@@ -48,6 +48,8 @@ MOST_CUTS = 2
 MOST_COPIES, MOST_EXPRESSIONS, MOST_PREDICATES = 24, 48, 2 * WORD_BITS
 """Beyond these Spark's generated code slows down: measured, 64 aggregates take 1.7 times as long as 50,
 and 252 predicates in 16 copies a sixth longer than 63 in 4 take four times."""
+MOST_COLLECTED = 4_000_000
+"""Groups that one pass may bring to the driver, some 150 bytes each: its memory is not Spark's to spill."""
 COLUMN = re.compile(r"`[^`]+`\.`[^`]+`")
 
 
@@ -59,6 +61,13 @@ class Experience:
     """Predicates that hold independently of each other."""
     crowded: frozenset[frozenset[str]] = frozenset()
     """Groupings with nearly as many groups as rows."""
+    groups: int = BATCH
+    """How many groups a copy of a batch has, at most."""
+
+    @property
+    def most_copies(self) -> int:
+        """How many copies a pass may have, so that it does not bring too much to the driver."""
+        return max(1, min(MOST_COPIES, MOST_COLLECTED // self.groups))
 
 
 NONE = Experience()
@@ -87,7 +96,7 @@ def _weave(strands: Sequence[Pass], experience: Experience) -> list[Pass | Woven
     for strand in strands:
         for kind, own in _by_kind(strand).items():
             kinds.setdefault(kind, []).append(own)
-    return [made for some in kinds.values() for made in _pack(_copies(some, experience))]
+    return [made for some in kinds.values() for made in _pack(_copies(some, experience), experience)]
 
 
 def _by_kind(strand: Pass) -> dict[str, Pass]:
@@ -211,14 +220,16 @@ def _seconds(copies: int, predicates: int, expressions: int) -> float:
     return JOB + BATCH * (SCAN + predicates * PREDICATE + copies * (COPIED + expressions * AGGREGATE))
 
 
-def _pack(copies: Iterable[Copy]) -> list[Pass | WovenPass]:
-    """Passes of copies that are cheaper together than apart."""
+def _pack(copies: Iterable[Copy], experience: Experience) -> list[Pass | WovenPass]:
+    """Passes of copies that are cheaper together than apart, as far as the driver can take them."""
     packed: list[_Packed] = []
     for copy in copies:
         expressions = {e for strand in copy.strands for p in strand.partials for e in p.expressions}
         alone = _seconds(1, len(copy.predicates), len(expressions))
         best, least = _Packed(), alone
         for some in packed:
+            if len(some.copies) >= experience.most_copies:
+                continue
             together = some.seconds_with(copy, expressions)
             if together is not None and together - some.seconds < least:
                 best, least = some, together - some.seconds

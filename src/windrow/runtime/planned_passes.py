@@ -65,7 +65,11 @@ class PlannedPasses:
                 crowded.add(frozenset(copy.keys))
             if len(np.unique(lineage[copies == number])) > MOST_CELLS:
                 scattered.update(copy.predicates)
-        experience = Experience(frozenset(scattered), frozenset(crowded))
+        most = 1 << int(groups.max(initial=1)).bit_length()
+        known = self._experience.groups
+        # By powers of two, and not for every smaller batch: other passes are other code for Spark to compile.
+        settled = most <= known <= 16 * most
+        experience = Experience(frozenset(scattered), frozenset(crowded), known if settled else most)
         if experience != self._experience:
             self._experience, self._passes = experience, None
 
