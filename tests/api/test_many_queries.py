@@ -236,3 +236,27 @@ def test_only_the_query_that_fails_is_quarantined(spark, tmp_path):
         for query in good[::3]:
             assert query.check(engine, events(spark, 0, 60)) > 5
         assert {q.name for q in engine.status().queries if q.quarantined} == {"overflows", "divides"}
+
+
+def test_partials_that_spark_groups_otherwise_are_cut_for_the_whole_tree(spark, tmp_path):
+    """A greatest string takes a pass of its own; a group that begins late in a long slide begins late."""
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 90)
+    group = "CAST(floor(unix_seconds(ts) / 13) AS INT)"
+    sql = {
+        "sums": f"SELECT {group} AS g, SUM(v) AS s FROM events [RANGE 6 SECONDS SLIDE 3 SECONDS] GROUP BY {group}",
+        "texts": f"SELECT {group} AS g, MAX(x) AS x FROM events [RANGE 60 SECONDS SLIDE 30 SECONDS] "
+        f"GROUP BY {group}",
+        "others": "SELECT MAX(x) AS x, SUM(v) AS s FROM events [RANGE 5 SECONDS SLIDE 5 SECONDS] WHERE v > 0",
+    }
+    rows = {}
+    for place, names in (("together", list(sql)), *((name, [name]) for name in sql)):
+        with engine_on(files, tmp_path / place) as engine:
+            for name in names:
+                engine.query(name, sql[name])
+            engine.run()
+            for name in names:
+                rows[place, name] = sorted(tuple(row)[1:3] for row in engine.results(name).collect())
+    for name in sql:
+        assert rows["together", name] == rows[name, name]
+        assert len(rows[name, name]) > 3

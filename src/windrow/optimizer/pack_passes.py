@@ -106,19 +106,8 @@ def _by_kind(strand: Pass) -> dict[str, Pass]:
         kinds.setdefault(partial.aggregated_by, []).append(partial)
     if len(kinds) < 2:
         return dict.fromkeys(kinds or ["hashing"], strand)
-    made: dict[str, Pass] = {}
-    for kind, partials in kinds.items():
-        users = {name: query for name, query in strand.queries.items() if _uses(query, partials)}
-        if not made:  # queries that only list the groups
-            users |= {
-                name: query for name, query in strand.queries.items() if not _uses(query, strand.partials)
-            }
-        made[kind] = replace(strand, queries=users, partials=tuple(partials))
-    return made
-
-
-def _uses(query: AggregateQuery, partials: Sequence[Partial]) -> bool:
-    return any(partial in partials for item in query.aggregates for partial in item.partials)
+    # All queries in each: those of a tree share slices, so what is collected must be cut alike.
+    return {kind: replace(strand, partials=tuple(partials)) for kind, partials in kinds.items()}
 
 
 def _copies(strands: Sequence[Pass], experience: Experience) -> list[Copy]:

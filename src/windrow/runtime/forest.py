@@ -44,11 +44,6 @@ class Forest:
         """The trees that have queries."""
         return list((self._trees or {}).values())
 
-    def forget(self) -> None:
-        """Read everything from the catalog again: what is in memory may not be what is committed."""
-        self._trees = None
-        self.changed = False
-
     def arrange(
         self,
         queries: Iterable[RunningQuery],
@@ -144,7 +139,9 @@ class Forest:
         asked to be run, with a pass for each tree."""
         apart: dict[int, int] = {}
         for trees in self._by_class().values():
-            if len(trees) > 1 and self._separate(trees):
+            # A query that moves is in two trees, and what is collected for it must be cut for both.
+            moves = any(member.until < END_OF_TIME for tree in trees for member in tree.members.values())
+            if len(trees) > 1 and not moves and self._separate(trees):
                 for place, tree in enumerate(trees[1:], start=1):
                     apart |= dict.fromkeys(tree.members, place)
         groups: dict[int, list[RunningQuery]] = {}
@@ -286,9 +283,9 @@ class _Past:
             for partial in (partial for item in plan.aggregates for partial in item.partials):
                 self._partials[partial] = min(since, self._partials.get(partial, since))
             if evaluated > BEGINNING:
-                self._held_from = min(
-                    self._held_from, window.first_evaluation_after(evaluated) - window.range
-                )
+                following = window.first_evaluation_after(max(evaluated, member.after))
+                if following <= member.until:  # as the operator reckons what it holds
+                    self._held_from = min(self._held_from, following - window.range)
 
     def complete_after(self, query: RunningQuery) -> int | None:
         """Windows of the query that begin later than this could be answered; None: no window could."""

@@ -1,0 +1,56 @@
+"""What the slices of a tree can tell about the past, without Spark."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+
+from windrow.aggregates import Call, aggregate
+from windrow.operators.window_aggregate import BEGINNING
+from windrow.runtime.forest import _Past
+from windrow.runtime.trees import Membership, RunningTree
+from windrow.slicing import Window
+
+SUM, MAX = (aggregate(Call(name, ("v",)), (pa.int32(),), pa.int64()) for name in ("sum", "max"))
+
+
+def query(window: Window, *aggregates: Any) -> Any:
+    return SimpleNamespace(plan=SimpleNamespace(window=window, aggregates=aggregates or (SUM,)))
+
+
+def past(evaluated: int, *members: tuple[Window, int | None]) -> _Past:
+    """Of a tree with these windows, each with the instant when it joined."""
+    tree = RunningTree(1, {})
+    for number, (window, joined) in enumerate(members):
+        after = BEGINNING if joined is None else joined + window.range
+        tree.members[number] = Membership(query(window), joined, after)
+    return _Past(tree, evaluated)
+
+
+def test_slices_tell_as_far_back_as_the_longest_window_keeps_them() -> None:
+    found = past(100, (Window(40, 5), None))
+    assert found.complete_after(query(Window(20, 10))) == 105 - 40 - 1
+    assert found.complete_after(query(Window(20, 15))) == 105 - 40 - 1
+
+
+def test_cuts_and_partials_that_were_not_made_tell_nothing() -> None:
+    found = past(100, (Window(40, 5), None))
+    assert found.complete_after(query(Window(20, 3))) is None
+    assert found.complete_after(query(Window(21, 10))) is None  # begins off the cuts
+    assert found.complete_after(query(Window(20, 10), SUM, MAX)) is None
+
+
+def test_what_a_late_comer_brought_tells_from_when_it_came() -> None:
+    found = past(100, (Window(10, 10), None), (Window(60, 4), 70))
+    # It is first answered at 132, and keeps what that window needs.
+    assert found.complete_after(query(Window(8, 4))) == 132 - 60 - 1
+    assert found.complete_after(query(Window(20, 10))) == 132 - 60 - 1
+    assert past(100, (Window(100, 10), None), (Window(8, 4), 70)).complete_after(query(Window(8, 4))) == 70
+
+
+def test_a_long_window_that_is_not_answered_yet_keeps_nothing_from_before_it_came() -> None:
+    """Its first answer is at 96 + 60: what began before 96 has been dropped with the short one's."""
+    found = past(100, (Window(10, 10), None), (Window(60, 10), 96))
+    assert found.complete_after(query(Window(30, 10))) == 110 - 10 - 1
