@@ -307,7 +307,7 @@ def test_a_bounded_run_of_every_kind_of_window_and_sliding(spark):
             "final: subtract_on_evict for clipped (its combine and inverse are compiled; as the hint" in plan
         )
         assert "final: subtract_on_evict for histogram (its states are Python objects; as the hint" in plan
-        assert "pass 2 of 6 over events (for Python)\n" in plan
+        assert "over events (for Python)\n" in plan
         assert "lift HARMONIC_MEAN(x), INTERPRETED(x), HARMONIC_MEAN(x) FILTER (WHERE y > 0)" in plan
         assert "for harmonic_mean (its combine is compiled; " in plan
         assert "for clipped (its combine and inverse are compiled; " in plan
