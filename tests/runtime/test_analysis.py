@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
+from tests.homes import take_back_to_format_3
 from tests.streams import Files, assert_answers, engine_on, events
 from windrow.runtime import catalog
 from windrow.runtime.analysis import SparkAnalyst
@@ -145,6 +146,7 @@ def test_a_home_of_format_2_learns_to_remember(spark, tmp_path, asked):
     files.add(0, 40)
     engine_on(files, tmp_path / "home").run(seal=False)
     with sqlite3.connect(tmp_path / "home" / "catalog.db") as database:
+        take_back_to_format_3(database.execute)
         database.execute("DROP TABLE described")
         database.execute("UPDATE about SET format = 2")
     database.close()

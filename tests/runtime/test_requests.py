@@ -8,6 +8,7 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
+from tests.homes import take_back_to_format_3
 from windrow import StatementError, WindrowError
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in
 from windrow.api.homes import home_status
@@ -170,7 +171,7 @@ def test_a_home_of_format_3_learns_to_be_asked(home):
     for name in ("waiting_requests", "requests_by_name"):
         home.catalog.rows(f"DROP INDEX {name}")
     home.catalog.rows("DROP TABLE requests")
-    home.catalog.rows("UPDATE about SET format = 3")
+    take_back_to_format_3(home.catalog.rows)
     assert add_queries(home.path, [named_query("daily", SQL)]) == "kept"
     assert names(home) == ["hourly"]
     assert asked(home) == [("daily", "waiting")]

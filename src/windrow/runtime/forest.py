@@ -172,12 +172,14 @@ class Forest:
     def _known(self, running: dict[int, RunningQuery]) -> dict[int, RunningTree]:
         if self._trees is None:
             self._trees = {}
-            for number, shared, query, *rest in self._home.catalog.members(self._stream):
+            for number, shared, query, joined, after, until in self._home.catalog.members(self._stream):
                 if query not in running:
                     self.changed = True
                     continue
                 tree = self._trees.setdefault(number, RunningTree(number, {}, bool(shared)))
-                tree.members[query] = Membership(running[query], *rest)
+                # A home of an earlier format does not say behind what it answers.
+                after = max(after, _answered_after(running[query], joined))
+                tree.members[query] = Membership(running[query], joined, after, until)
         for tree in self._trees.values():
             for number, member in tree.members.items():
                 if number in running and member.query is not running[number]:  # registered again
@@ -244,9 +246,7 @@ class Forest:
             if since is not None and latest is not None and since < latest:
                 query.stored = replace(query.stored, complete_after=since)
             joined = query.stored.complete_after
-            alone = joined is None or isinstance(query.plan.window, RowWindow)
-            after = BEGINNING if alone or joined is None else joined + _window(query).range
-            members[query.stored.id] = Membership(query, joined, after)
+            members[query.stored.id] = Membership(query, joined, _answered_after(query, joined))
         tree.rearrange(tree.members | members, evaluated)
 
     def _new_tree(self) -> RunningTree:
@@ -261,6 +261,13 @@ class Forest:
         return Weaver.of(
             rate, max(known, default=None), grouped=bool(query.plan.keys), hint=self._home.optimizer
         )
+
+
+def _answered_after(query: RunningQuery, joined: int | None) -> int:
+    """The last evaluation whose window began before a query had joined."""
+    if joined is None or isinstance(query.plan.window, RowWindow):
+        return BEGINNING
+    return joined + query.plan.window.range
 
 
 def _window(query: RunningQuery) -> Window:
