@@ -178,8 +178,9 @@ def _age(engine: Any, history: History, first: Any) -> None:
                     watermark=latest,
                     rows=runner.progress.rows + rows,
                 )
+                trees = runner.forest.arrange(queries, runner.progress.latest, runner.evaluated)
                 part = Part(
-                    runner, queries, progress, progress.clock, runner.evaluated, epoch,
+                    runner, queries, trees, progress, progress.clock, runner.evaluated, epoch,
                     Tally(latest, rows, 0, 0), {QUERY: [partials]},
                 )  # fmt: skip
                 running._commit([part])
