@@ -30,7 +30,7 @@ from windrow.logical import bind
 from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.optimizer import Observed, explain
 from windrow.optimizer.explain import check_ending as check_ending
-from windrow.optimizer.weave import named
+from windrow.optimizer.weave import PLACEMENTS, checked_hint
 from windrow.runtime.analysis import SparkAnalyst
 from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
@@ -63,7 +63,8 @@ class Engine:
     `home` is that directory; without one, a temporary home goes away with the engine. `spark` is your
     session; without one, a local session is started. `clock` gives the time, in seconds since 1970.
     `optimizer` names the one that plans which queries share their slices (max_share, weave_share, …);
-    without one, the cheapest plan that is found is taken.
+    without one, the cheapest plan that is found is taken. `nodes` is how many Spark tasks hold the windows:
+    1 leaves them to the driver; without a number, tasks take over where there is much to do.
     """
 
     def __init__(
@@ -73,13 +74,17 @@ class Engine:
         *,
         clock: Callable[[], float] = time.time,
         optimizer: str | None = None,
+        nodes: int | None = None,
     ) -> None:
         if optimizer is not None:
-            named(optimizer)  # says what there is
+            optimizer = checked_hint(optimizer)
+        if nodes is not None and nodes < 1:
+            raise WindrowError(f"nodes must be 1 (the driver alone) or more, and is {nodes}")
         # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
         self._home.optimizer = optimizer
+        self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
         try:
             _ = self._home.costs  # read now: found to be broken later, it would look like a query's fault
@@ -87,6 +92,9 @@ class Engine:
         except BaseException:
             self.close()
             raise
+        self._home.cores = self.spark.sparkContext.defaultParallelism
+        if optimizer in PLACEMENTS and nodes is None:
+            self._home.nodes = self._home.cores
         self._analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._functions = OwnFunctions(self._analyst)
         self._relations = Relations(self.spark, self._home)
@@ -290,7 +298,7 @@ class Engine:
         names = {query.stored.id: query.stored.name for query in self._queries.values()}
         staying = [member for member in catalog.members(stream) if member[-1] == END_OF_TIME]
         trees: dict[int, list[str]] = {}
-        for tree, _, query, *_ in staying:
+        for tree, _, _, query, *_ in staying:
             if query in names:
                 trees.setdefault(tree, []).append(names[query])
         shared = frozenset(tree for tree, shared, *_ in staying if shared)

@@ -31,13 +31,15 @@ class Reweaving:
         self._thread: Thread | None = None
         self._plans: dict[Hashable, list[set[Window]]] = {}
 
-    def begin(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> None:
-        """Plan the trees of a class anew, unless a plan is being made."""
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = Thread(
-                target=self._plan, args=(alike, weaver, trees), name="windrow reweaving", daemon=True
-            )
-            self._thread.start()
+    def begin(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> bool:
+        """Plan the trees of a class anew, unless a plan is being made; whether it is begun."""
+        if self._thread is not None and self._thread.is_alive():
+            return False
+        self._thread = Thread(
+            target=self._plan, args=(alike, weaver, trees), name="windrow reweaving", daemon=True
+        )
+        self._thread.start()
+        return True
 
     @property
     def ready(self) -> bool:
@@ -57,7 +59,7 @@ class Reweaving:
     def _plan(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> None:
         try:
             present = [weaver.model.tree(tree) for tree in trees]
-            if weaver.hint is None and not weaver.may_save(present):
+            if weaver.hint is None and weaver.nodes == 1 and not weaver.may_save(present):
                 return
             windows = [window for tree in trees for window in tree]
             planned = weaver.plant(windows, BACKGROUND_SECONDS)

@@ -22,6 +22,8 @@ from windrow.optimizer.weave.constants import SECONDS
 from windrow.optimizer.weave.cost import CostModel
 from windrow.optimizer.weave.final_work import MICROSECONDS, final_work
 from windrow.optimizer.weave.max_share import max_share
+from windrow.optimizer.weave.placement import PLACEMENTS
+from windrow.optimizer.weave.spread import busiest, final_model, spread
 from windrow.slicing import cuts_for_pass
 from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 
@@ -59,13 +61,17 @@ class Weaver:
 
     model: CostModel
     hint: str | None = None
-    """The optimizer that was asked for."""
+    """The optimizer or placement that was asked for."""
+    nodes: int = 1
+    """How many processes share the final work."""
 
     @classmethod
-    def of(cls, rate: float | None, groups: float | None, *, grouped: bool, hint: str | None) -> Weaver:
+    def of(
+        cls, rate: float | None, groups: float | None, *, grouped: bool, hint: str | None, nodes: int = 1
+    ) -> Weaver:
         """By what was observed, and what is assumed where nothing was."""
         many = (groups or GROUPS) if grouped else 1.0
-        return cls(CostModel(rate=rate or RATE, groups=many, constants=SECONDS), hint)
+        return cls(CostModel(rate=rate or RATE, groups=many, constants=SECONDS), hint, nodes)
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none: as an optimizer that was asked for plans them, or the
@@ -75,6 +81,9 @@ class Weaver:
     def planned(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> tuple[str, list[Tree]]:
         """The same, with the name of the optimizer that planned them."""
         asked = Counter(windows)
+        if self.hint in PLACEMENTS or (self.nodes > 1 and self.hint is None):
+            placed = spread(asked, self.model, self.nodes, seconds, self.hint)
+            return placed.optimizer, [tree for trees in placed.nodes for tree in trees]
         if self.hint is not None:
             return self.hint.lower(), list(named(self.hint)(asked, self.model).trees)
         deadline = perf_counter() + seconds
@@ -121,9 +130,18 @@ class Weaver:
         return best
 
     def cost(self, trees: Sequence[Tree]) -> float:
-        """Seconds of work a second of stream takes, with the passes that these trees should have."""
+        """Seconds of work a second of stream takes, with the passes that these trees should have; of the
+        final work, what the busiest node has to do."""
         passes = [[tree] for tree in trees] if self.separate(trees) else [list(trees)]
-        return sum(map(self.finishing, trees)) + sum(map(self._pass, passes))
+        if self.nodes > 1:
+            final = busiest([self.final(tree) for tree in trees], self.nodes)
+        else:
+            final = sum(map(self.finishing, trees))
+        return final + sum(map(self._pass, passes))
+
+    def final(self, tree: Tree) -> float:
+        """What a node that has this tree does for it: seconds a second of stream."""
+        return final_model(self.model).separate().of(tree)
 
     def finishing(self, tree: Tree) -> float:
         """What the final aggregation of a tree takes."""
