@@ -302,7 +302,9 @@ class Engine:
             if query in names:
                 trees.setdefault(tree, []).append(names[query])
         shared = frozenset(tree for tree, shared, *_ in staying if shared)
-        return Observed(catalog.rate(stream), self._home.optimizer, trees, shared)
+        settled = {tree: node for tree, _, node, *_ in staying if node is not None}
+        nodes = self._home.nodes or (self._home.cores if settled else 1)
+        return Observed(catalog.rate(stream), self._home.optimizer, trees, shared, nodes, settled)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are
