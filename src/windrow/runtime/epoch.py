@@ -230,11 +230,13 @@ class Epochs:
     def _answer_away(self, epoch: Epoch, part: Part, trees: list[RunningTree], answering: Answering) -> None:
         """The same for trees that Spark tasks hold."""
         by_number = {tree.id: tree for tree in trees}
-        for done in self._tasks.run(epoch.number, part, trees, _until(part), watched=answering.watched):
+        found = self._tasks.run(epoch.number, part, trees, _until(part), watched=answering.watched)
+        for node, done in found.items():
             if isinstance(done, NodeFailed):
                 raise _blamed(part, by_number[done.tree], AnswersFailed(list(done.queries), done.error))
             answering.add(done.answered)
             epoch.files += done.files
+            part.node_seconds[node] = done.seconds
             for number, shape, answers in done.unprojected:
                 try:
                     self._take(shape, answers, answering)
@@ -304,7 +306,7 @@ class Epochs:
             {name: found.count for name, found in answered.items()},
             {name: found.last for name, found in answered.items() if found.last is not None},
             {name: str(error) for name, error in part.failed.items()},
-            committing, writing,
+            committing, writing, part.node_seconds,
         )  # fmt: skip
 
 

@@ -50,8 +50,8 @@ class TreeTasks:
 
     def run(
         self, epoch: int, part: Part, trees: Sequence[RunningTree], until: int | None, *, watched: bool
-    ) -> list[NodeDone | NodeFailed]:
-        """Let trees take in the partials of a part, and answer what is due."""
+    ) -> dict[int, NodeDone | NodeFailed]:
+        """Let trees take in the partials of a part, and answer what is due: what came of it, by node."""
         label = uuid.uuid4().hex
         by_node: dict[int, list[RunningTree]] = {}
         for tree in trees:
@@ -60,8 +60,8 @@ class TreeTasks:
             node: self._work(epoch, part, of_node, until, label, watched=watched)
             for node, of_node in sorted(by_node.items())
         }
-        done = self._job(works)
-        for found in done:
+        done = dict(zip(works, self._job(works), strict=True))
+        for found in done.values():
             if isinstance(found, NodeFailed):
                 continue
             lost = [file.path for file in found.files if not (self._home.path / file.path).exists()]
