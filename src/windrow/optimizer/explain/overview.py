@@ -243,8 +243,9 @@ def _class(
     if running:
         placed = _joined(running, waiting, queries, weaver)
     else:
-        optimizer, planned = weaver.planned((_window(query) for query in queries.values()), seconds)
-        placed = [(None, [n for w in tree.windows for n in waiting[w]], tree, 0) for tree in planned]
+        plan = weaver.planned((_window(query) for query in queries.values()), seconds)
+        optimizer = plan.optimizer
+        placed = [(None, [n for w in tree.windows for n in waiting[w]], tree, 0) for tree in plan.trees]
     trees = []
     places = {name: place for place, name in enumerate(queries)}
     for tree_number, names, woven, joining in placed:

@@ -1,12 +1,12 @@
 """Many queries, few trees: which windows of a class share their slices, by cost."""
 
-from windrow.optimizer.weave.best import OPTIMIZERS, best_plan, named
 from windrow.optimizer.weave.constants import OPERATIONS, SECONDS, Constants
 from windrow.optimizer.weave.cost import CostModel
 from windrow.optimizer.weave.full_pairwise import full_pairwise
 from windrow.optimizer.weave.insert_then_weave import insert_then_weave
 from windrow.optimizer.weave.max_share import max_share
 from windrow.optimizer.weave.no_share import no_share
+from windrow.optimizer.weave.optimizers import OPTIMIZERS, named
 from windrow.optimizer.weave.plan import Plan
 from windrow.optimizer.weave.tree import Tree
 from windrow.optimizer.weave.weave_share import tri_weave, weave_share
@@ -23,7 +23,6 @@ __all__ = [
     "Tree",
     "Weaver",
     "WindowSet",
-    "best_plan",
     "full_pairwise",
     "insert_then_weave",
     "max_share",

@@ -61,8 +61,7 @@ def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = Non
     started = perf_counter()
     trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
     if trees:
-        edges, _ = cost.edge_rates.a_second(all_cuts(trees))
-        trees = _woven(trees, cost, cost.combined(edges), deadline)
+        trees = _woven(trees, cost, cost.combined(all_cuts(trees)), deadline)
     return Plan.of("tri_weave", trees, cost, started, combined=bool(trees))
 
 
@@ -70,7 +69,7 @@ def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | N
     if len(trees) <= 1:
         return trees
     one = cost.tree(WindowSet.union(part for tree in trees for part in tree.parts))
-    if price.of(one) <= NEARLY * _least(trees, one, price):
+    if price.of(one) <= NEARLY * _least_of_several(trees, one, price):
         return [one]
     while len(trees) > MOST_TREES:
         before = len(trees)
@@ -81,9 +80,9 @@ def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | N
     return Greedy(trees, cost, price).weave(deadline=deadline)
 
 
-def _least(trees: list[Tree], one: Tree, price: Price) -> float:
-    """Less than this no plan costs: one tree's price, all edges somewhere, and each window's own work."""
+def _least_of_several(trees: list[Tree], one: Tree, price: Price) -> float:
+    """Less than this no two or more trees cost: two trees' price, all edges somewhere, and each window's
+    own work."""
     work = sum(tree.edges * tree.work.each + tree.work.answers for tree in trees)
-    at_an_edge = price.edge + price.operation * min(tree.work.once for tree in trees)
-    edges = one.edges if at_an_edge >= 0 else sum(tree.edges for tree in trees)
-    return price.tree + at_an_edge * edges + price.operation * work + price.answer * one.fired
+    operations = one.edges * min(tree.work.once for tree in trees) + work
+    return price.tree + price.of_parts(one.edges, operations, one.fired)
