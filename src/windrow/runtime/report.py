@@ -40,6 +40,9 @@ class EpochReport:
     """How much of it was writing slices, forcing to disk and committing; answers are written before that."""
     writing_seconds: float = 0.0
     """How much of it was writing answers."""
+    plans_failed: int = 0
+    """How often trees could not be planned anew since the engine started, a fault of Windrow's that costs
+    speed, not answers; the log has the reasons."""
 
 
 def log_epoch(report: EpochReport, part: Part) -> None:
