@@ -1,6 +1,7 @@
 """Insert-then-weave: one after the other, each where it raises the cost least.
 
-Windows with the same cuts weave perfectly and are taken together. Time: linear in the trees for each.
+Windows with the same cuts weave perfectly and are taken together; past the deadline, so are all the others.
+Time: linear in the trees for each.
 Source: Shein 2019, §6.5.3.
 """
 
@@ -29,6 +30,10 @@ def insert_then_weave(windows: Windows, cost: CostModel, *, deadline: float | No
     """
     started = perf_counter()
     forest = Forest([], cost.separate())
-    for group in WindowSet.of(windows).groups():
+    groups = WindowSet.of(windows).groups()
+    for at, group in enumerate(groups):
+        if deadline is not None and perf_counter() >= deadline:
+            insert(forest, cost.tree(WindowSet.union(groups[at:])), cost)
+            break
         insert(forest, cost.tree(group), cost)
     return Plan.of("insert_then_weave", forest.trees, cost, started)

@@ -4,7 +4,8 @@ The two differ in what a tree costs. With WeaveShare every tree passes over the 
 makes the slices of all, and a tree merges them into its own. Windows with the same cuts are woven
 first: they save a whole tree and cost nothing. With a structure that all windows share, one tree is often
 provably the best, or nearly, and there is nothing to search. Where there are too many trees for a number a
-pair, parts of them are woven first, neighbours in slide and offset, and what is left together.
+pair, parts of them are woven first, neighbours in slide and offset, and what is left together. If one tree is
+cheaper than what was found, as it may be when time was short, it is one tree.
 
 Time: for n distinct cuts n² estimates, and a few counts of edges a step. Source: Shein 2019, §2.4.2.
 """
@@ -71,12 +72,24 @@ def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | N
     one = cost.tree(WindowSet.union(part for tree in trees for part in tree.parts))
     if price.of(one) <= NEARLY * _least_of_several(trees, one, price):
         return [one]
+    found = _searched(trees, cost, price, deadline)
+    return found if sum(map(price.of, found)) < price.of(one) else [one]
+
+
+def _searched(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+    """Woven pair by pair; past the deadline they stay as they are."""
     while len(trees) > MOST_TREES:
         before = len(trees)
         parts = [trees[at : at + MOST_TREES] for at in range(0, before, MOST_TREES)]
-        trees = [tree for part in parts for tree in Greedy(part, cost, price).weave(deadline=deadline)]
+        trees = [tree for part in parts for tree in _greedily(part, cost, price, deadline)]
         if len(trees) > WORTH_ANOTHER_ROUND * before:
             return trees
+    return _greedily(trees, cost, price, deadline)
+
+
+def _greedily(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+    if deadline is not None and perf_counter() >= deadline:
+        return trees
     return Greedy(trees, cost, price).weave(deadline=deadline)
 
 
