@@ -129,3 +129,5 @@ def test_a_deadline_that_has_passed_gives_what_there_is():
         plan = OPTIMIZERS[name](asked, cost, deadline=0.0)
         assert windows_of(plan) == sorted((window, 1) for window in asked)
         assert plan.cost <= max_share(asked, cost).cost < no_share(asked, cost).cost
+        assert not plan.in_time
+        assert OPTIMIZERS[name](asked, cost).in_time

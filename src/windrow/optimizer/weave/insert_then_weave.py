@@ -1,8 +1,7 @@
 """Insert-then-weave: one after the other, each where it raises the cost least.
 
-Windows with the same cuts weave perfectly and are taken together; past the deadline, so are all the others.
-Time: linear in the trees for each.
-Source: Shein 2019, §6.5.3.
+Windows with the same cuts weave perfectly and are taken together; where there is no time to insert all, it
+is one tree. Time: linear in the trees for each. Source: Shein 2019, §6.5.3.
 """
 
 from __future__ import annotations
@@ -30,10 +29,9 @@ def insert_then_weave(windows: Windows, cost: CostModel, *, deadline: float | No
     """
     started = perf_counter()
     forest = Forest([], cost.separate())
-    groups = WindowSet.of(windows).groups()
-    for at, group in enumerate(groups):
+    asked = WindowSet.of(windows)
+    for group in asked.groups():
         if deadline is not None and perf_counter() >= deadline:
-            insert(forest, cost.tree(WindowSet.union(groups[at:])), cost)
-            break
+            return Plan.of("insert_then_weave", [cost.tree(asked)], cost, started, deadline=deadline)
         insert(forest, cost.tree(group), cost)
-    return Plan.of("insert_then_weave", forest.trees, cost, started)
+    return Plan.of("insert_then_weave", forest.trees, cost, started, deadline=deadline)

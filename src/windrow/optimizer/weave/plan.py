@@ -26,6 +26,8 @@ class Plan:
     cost: float
     seconds: float
     """How long planning took."""
+    in_time: bool
+    """Whether it was done by its deadline; if not, more could have been found."""
 
     @classmethod
     def of(
@@ -35,11 +37,14 @@ class Plan:
         model: CostModel,
         started: float,
         *,
+        deadline: float | None = None,
         combined: bool = False,
     ) -> Plan:
         """A plan of trees, begun at an instant of `perf_counter`."""
+        done = perf_counter()
         cuts = all_cuts(trees) if combined else None
-        return cls(optimizer, tuple(trees), cuts, model.of(trees, cuts), perf_counter() - started)
+        in_time = deadline is None or done < deadline
+        return cls(optimizer, tuple(trees), cuts, model.of(trees, cuts), done - started, in_time)
 
     @property
     def exact(self) -> bool:

@@ -47,7 +47,8 @@ def weave_share(windows: Windows, cost: CostModel, *, deadline: float | None = N
     """
     started = perf_counter()
     trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
-    return Plan.of("weave_share", _woven(trees, cost, cost.separate(), deadline), cost, started)
+    trees = _woven(trees, cost, cost.separate(), deadline)
+    return Plan.of("weave_share", trees, cost, started, deadline=deadline)
 
 
 def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
@@ -63,7 +64,7 @@ def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = Non
     trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
     if trees:
         trees = _woven(trees, cost, cost.combined(all_cuts(trees)), deadline)
-    return Plan.of("tri_weave", trees, cost, started, combined=bool(trees))
+    return Plan.of("tri_weave", trees, cost, started, deadline=deadline, combined=bool(trees))
 
 
 def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 PLANNING_SECONDS, ALL_PLANNING_SECONDS = 0.5, 2.0
 """How long an epoch may wait for the plan of a class, and of all that are new."""
+ASKED_FOR = 10
+"""How many times as long an optimizer may take that was asked for."""
 ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
@@ -79,7 +81,7 @@ class Weaver:
         is found in time. Where one tree leaves little to save, no other is looked for."""
         asked = Counter(windows)
         if self.hint is not None:
-            return named(self.hint)(asked, self.model)
+            return named(self.hint)(asked, self.model, deadline=perf_counter() + ASKED_FOR * seconds)
         deadline = perf_counter() + seconds
         best = max_share(asked, self.model)
         for optimizer in OPTIMIZERS.values():
