@@ -111,6 +111,14 @@ def test_coprime_slides_repeat_after_ages(plans):
     assert re.search(r"composite slide about 10\^\d{3} years", told.to_svg())
 
 
+def test_an_optimizer_that_ran_out_of_time_says_so(plans, monkeypatch):
+    queries = {f"q{s}": variant(plans, Window(7 * s * SECOND + s, s * SECOND)) for s in range(7, 40)}
+    asked = {"e": Observed(rate=1e6, optimizer="weave_share")}
+    assert "trees planned by weave_share\n" in explain(queries, observed=asked)
+    monkeypatch.setattr("windrow.optimizer.weave.weaver.ASKED_FOR", 0)
+    assert "trees planned by weave_share (stopped at its deadline)\n" in explain(queries, observed=asked)
+
+
 @settings(max_examples=15)
 @given(
     count=st.integers(1, 60),

@@ -1,4 +1,4 @@
-"""What the slices of a tree can tell about the past, without Spark."""
+"""What the slices of a tree can tell about the past, and when its passes are priced, without Spark."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
 from windrow.operators.window_aggregate import BEGINNING
-from windrow.runtime.forest import _Past
+from windrow.runtime.forest import Forest, _Past
 from windrow.runtime.trees import Membership, RunningTree
 from windrow.slicing import Window
 
@@ -17,7 +17,7 @@ SUM, MAX = (aggregate(Call(name, ("v",)), (pa.int32(),), pa.int64()) for name in
 
 
 def query(window: Window, *aggregates: Any) -> Any:
-    return SimpleNamespace(plan=SimpleNamespace(window=window, aggregates=aggregates or (SUM,)))
+    return SimpleNamespace(plan=SimpleNamespace(window=window, aggregates=aggregates or (SUM,), keys=()))
 
 
 def past(evaluated: int, *members: tuple[Window, int | None]) -> _Past:
@@ -54,3 +54,24 @@ def test_a_long_window_that_is_not_answered_yet_keeps_nothing_from_before_it_cam
     """Its first answer is at 96 + 60: what began before 96 has been dropped with the short one's."""
     found = past(100, (Window(10, 10), None), (Window(60, 10), 96))
     assert found.complete_after(query(Window(30, 10))) == 110 - 10 - 1
+
+
+def test_passes_are_priced_when_trees_change() -> None:
+    asked: list[str] = []
+    catalog = SimpleNamespace(rate=asked.append)
+    forest = Forest(SimpleNamespace(catalog=catalog, optimizer=None), "events")  # type: ignore[arg-type]
+    second = 1_000_000
+    regular = [Window(60 * second, slide * second) for slide in range(7, 30)]
+    odd, even = Window(60 * second, 13 * second + 7), Window(60 * second, 2 * second)
+    trees = [tree_of(1, *regular), tree_of(2, odd)]
+    assert [forest._separate("alike", trees) for _ in range(3)] == [True] * 3
+    assert asked == ["events"]
+    trees[1] = tree_of(2, even)
+    forest._planned.pop(2)  # as whoever changes a tree does
+    assert [forest._separate("alike", trees) for _ in range(3)] == [False] * 3
+    assert asked == ["events"] * 2
+
+
+def tree_of(number: int, *windows: Window) -> RunningTree:
+    members = {at: Membership(query(window), None, BEGINNING) for at, window in enumerate(windows)}
+    return RunningTree(number, members)

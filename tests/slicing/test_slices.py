@@ -112,7 +112,7 @@ def test_figure_8_of_shein():
 def test_every_window_is_a_whole_number_of_slices(shared, instant):
     """A window boundary is where a slice starts, in the shared cuts and in each query's own."""
     for window in shared:
-        for cuts in (cuts_for_pass(shared), granules(shared), pairs(window), panes(window)):
+        for cuts in (cuts_for_pass(shared), granules(composite(shared)), pairs(window), panes(window)):
             end = window.last_evaluation_until(instant)
             for boundary in (end, end - window.range):
                 assert cuts.slice_starts(np.array([boundary])) == boundary

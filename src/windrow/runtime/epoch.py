@@ -306,7 +306,7 @@ class Epochs:
             {name: found.count for name, found in answered.items()},
             {name: found.last for name, found in answered.items() if found.last is not None},
             {name: str(error) for name, error in part.failed.items()},
-            committing, writing, part.node_seconds,
+            committing, writing, part.node_seconds, part.runner.forest.reweaving.failures,
         )  # fmt: skip
 
 

@@ -37,6 +37,7 @@ class Forest:
         self._stream = stream
         self._trees: dict[int, RunningTree] | None = None
         self._planned: dict[int, Tree] = {}
+        self._separated: dict[Hashable, tuple[list[Tree], bool]] = {}
         self.reweaving = Reweaving()
         self._spreading = Spreading(home, stream)
         self.changed = False
@@ -166,10 +167,10 @@ class Forest:
         """The queries that may share passes over the rows: all of them, unless a class is cheaper, or was
         asked to be run, with a pass for each tree."""
         apart: dict[int, int] = {}
-        for trees in self._by_class().values():
+        for alike, trees in self._by_class().items():
             # A query that moves is in two trees, and what is collected for it must be cut for both.
             moves = any(member.until < END_OF_TIME for tree in trees for member in tree.members.values())
-            if len(trees) > 1 and not moves and self._separate(trees):
+            if len(trees) > 1 and not moves and self._separate(alike, trees):
                 for place, tree in enumerate(trees[1:], start=1):
                     apart |= dict.fromkeys(tree.members, place)
         groups: dict[int, list[RunningQuery]] = {}
@@ -185,9 +186,16 @@ class Forest:
             total += weaver.cost([self._woven(tree, weaver) for tree in trees])
         return total
 
-    def _separate(self, trees: list[RunningTree]) -> bool:
-        weaver = self._weaver(trees, trees[0].any_query)
-        return weaver.separate([self._woven(tree, weaver) for tree in trees])
+    def _separate(self, alike: Hashable, trees: list[RunningTree]) -> bool:
+        """Whether each tree of a class has a pass of its own; priced only where its trees have changed."""
+        woven = [self._planned.get(tree.id) for tree in trees]
+        known, separate = self._separated.get(alike, ([], False))
+        if woven != known:
+            weaver = self._weaver(trees, trees[0].any_query)
+            known = [self._woven(tree, weaver) for tree in trees]
+            separate = weaver.separate(known)
+            self._separated[alike] = known, separate
+        return separate
 
     def _by_class(self) -> dict[Hashable, list[RunningTree]]:
         classes: dict[Hashable, list[RunningTree]] = {}

@@ -42,6 +42,9 @@ class EpochReport:
     """How much of it was writing answers."""
     node_seconds: Mapping[int, float] = field(default_factory=dict)
     """How long each Spark task that holds trees had to do, by node."""
+    plans_failed: int = 0
+    """How often trees could not be planned anew since the engine started, a fault of Windrow's that costs
+    speed, not answers; the log has the reasons."""
 
 
 def log_epoch(report: EpochReport, part: Part) -> None:

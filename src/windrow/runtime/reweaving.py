@@ -7,11 +7,12 @@ are in the slices of both, and every evaluation is answered by exactly one of th
 
 from __future__ import annotations
 
+import logging
 from threading import Thread
 from typing import TYPE_CHECKING
 
 from windrow.optimizer.weave.weaver import WORTH_IT
-from windrow.runtime.logs import LOG
+from windrow.runtime.logs import event
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -30,6 +31,8 @@ class Reweaving:
     def __init__(self) -> None:
         self._thread: Thread | None = None
         self._plans: dict[Hashable, list[set[Window]]] = {}
+        self.failures = 0
+        """Plans that could not be made; the log has the reasons."""
 
     def begin(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> bool:
         """Plan the trees of a class anew, unless a plan is being made; whether it is begun."""
@@ -58,17 +61,27 @@ class Reweaving:
 
     def _plan(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> None:
         try:
-            present = [weaver.model.tree(tree) for tree in trees]
-            if weaver.hint is None and weaver.nodes == 1 and not weaver.may_save(present):
-                return
-            windows = [window for tree in trees for window in tree]
-            planned = weaver.plant(windows, BACKGROUND_SECONDS)
-        except Exception:  # the epochs go on as they are
-            LOG.exception("the plan of %d queries could not be made anew", sum(map(len, trees)))
+            planned = _planned(weaver, trees)
+        except Exception as error:  # a fault of ours: epochs go on with the trees there are, and report it
+            self.failures += 1
+            event(
+                logging.ERROR, "plan_failed", "the trees of %(windows)d windows stay as they are: %(reason)s",
+                windows=sum(map(len, trees)), reason=str(error), error=error,
+            )  # fmt: skip
             return
-        pays = weaver.cost(planned) < WORTH_IT * weaver.cost(present)
-        if pays or (weaver.hint is not None and len(planned) != len(trees)):
-            self._plans[alike] = [set(tree.windows) for tree in planned]
+        if planned is not None:
+            self._plans[alike] = planned
+
+
+def _planned(weaver: Weaver, trees: Sequence[set[Window]]) -> list[set[Window]] | None:
+    """Other trees for the same windows, if they pay or were asked for."""
+    present = [weaver.model.tree(tree) for tree in trees]
+    if weaver.hint is None and weaver.nodes == 1 and not weaver.may_save(present):
+        return None
+    planned = weaver.plant([window for tree in trees for window in tree], BACKGROUND_SECONDS)
+    pays = weaver.cost(planned) < WORTH_IT * weaver.cost(present)
+    asked_for = weaver.hint is not None and len(planned) != len(trees)
+    return [set(tree.windows) for tree in planned] if pays or asked_for else None
 
 
 def matched(trees: Sequence[RunningTree], planned: Sequence[set[Window]]) -> list[RunningTree | None]:

@@ -1,10 +1,10 @@
 """Granules: how the JVM cuts rows when several windows share one pass over them.
 
-A granule is as long as the greatest common divisor of all ranges, slides and distances between
-offsets, so every window's slices are made of whole granules. It costs one remainder a row however
-many windows there are. When the divisor is so small that granules would hardly shrink the data
-(slides of 7 and 11 seconds have granules of one), the exact cuts are used instead, one remainder a
-comb, up to `MOST_COMBS` of them: code generation was measured to slow down with many more.
+A granule is as long as the greatest common divisor of all periods and distances between combs, so every
+window's slices are made of whole granules. It costs one remainder a row however many windows there are.
+When the divisor is so small that granules would hardly shrink the data (slides of 7 and 11 seconds have
+granules of one), the exact cuts are used instead, one remainder a comb, up to `MOST_COMBS` of them: code
+generation was measured to slow down with many more.
 """
 
 from __future__ import annotations
@@ -25,15 +25,14 @@ MOST_COMBS = 12
 MOST_GRANULES_PER_SLICE = Fraction(3, 2)
 
 
-def granules(windows: Sequence[Window]) -> Cuts:
-    """The one comb whose cuts include every window's.
+def granules(cuts: Cuts) -> Cuts:
+    """The one comb that has all of these cuts.
 
-    >>> from windrow.slicing.window import Window
-    >>> granules([Window(60, 10, 3), Window(90, 15, 8)])
+    >>> granules(Cuts.of([Comb(10, 3), Comb(15, 8)]))
     Cuts(combs=(Comb(period=5, phase=3),))
     """
-    first = windows[0].offset
-    period = gcd(*(part for w in windows for part in (w.range, w.slide, w.offset - first)))
+    first = cuts.combs[0].phase
+    period = gcd(*(part for comb in cuts.combs for part in (comb.period, comb.phase - first)))
     return Cuts((Comb(period, first),))
 
 
@@ -47,7 +46,11 @@ def cuts_for_pass(windows: Sequence[Window]) -> Cuts:
     Cuts(combs=(Comb(period=3001, phase=0), Comb(period=3001, phase=2004)))
     """
     exact = composite(windows)
-    regular = granules(windows)
-    if len(exact.combs) <= MOST_COMBS and regular.rate > MOST_GRANULES_PER_SLICE * exact.rate:
-        return exact
-    return regular
+    regular = granules(exact)
+    return exact if exactly(exact, regular.combs[0].period) else regular
+
+
+def exactly(cuts: Cuts, granule: int) -> bool:
+    """Whether a pass should make just these cuts, not granules of this length."""
+    few = len(cuts.combs) <= MOST_COMBS
+    return few and Fraction(1, granule) > MOST_GRANULES_PER_SLICE * cuts.rate

@@ -11,7 +11,7 @@ from windrow.errors import PlanError
 from windrow.optimizer.weave import OPERATIONS, Constants, CostModel, max_share, no_share
 from windrow.optimizer.weave.final_work import FINAL_WORK, final_work
 from windrow.optimizer.weave.window_set import WindowSet
-from windrow.slicing import Window
+from windrow.slicing import Window, composite_slide, cuts_for_pass, edges
 
 FEW = st.lists(windows, min_size=1, max_size=5, unique=True)
 
@@ -62,13 +62,30 @@ def test_one_tree_costs_the_same_with_a_combined_pass(asked, final):
     assert cost.of([tree], tree.combs) == pytest.approx(cost.of([tree]))
 
 
-def test_a_combined_pass_takes_rows_in_once_and_merges_its_slices_into_each_tree():
-    cost = CostModel(rate=100, final="panes")
-    trees = [cost.tree([seconds(2, 2)]), cost.tree([seconds(3, 3)])]
+@pytest.mark.parametrize(("slides", "cut"), [((2, 3), 1), ((7, 11), 1 / 7 + 1 / 11 - 1 / 77)])
+def test_a_combined_pass_takes_rows_in_once_and_is_merged_into_each_tree(slides, cut):
+    """Granules of a second, or the slices where these are far fewer."""
+    cost = CostModel(rate=100, final="panes", constants=Constants(1.0, 10.0, 1.0, 0.0))
+    trees = [cost.tree([seconds(slide, slide)]) for slide in slides]
     combs = trees[0].combs.joined(trees[1].combs)
-    edges = 4 / 6
-    merged = (edges - 1 / 2) + (edges - 1 / 3)
-    assert cost.of(trees, combs) == pytest.approx(100 + merged + 1 / 2 + 1 / 3)
+    finishing = sum(1 / slide for slide in slides)
+    assert cost.of(trees, combs) == pytest.approx(100 + 10 * cut + cut + finishing)
+
+
+@given(FEW)
+def test_a_pass_collects_what_it_cuts(asked):
+    """Counted by making the cuts of a whole composite slide."""
+    made = edges(cuts_for_pass(asked), 0, composite_slide(asked))
+    assert CostModel(1).tree(asked).cut == pytest.approx(len(made) * SECOND / composite_slide(asked))
+
+
+def test_a_pass_collects_at_most_the_rows():
+    collecting = Constants(0.0, 1.0, 0.0, 0.0)
+    costs = [
+        CostModel(rate, groups=10, constants=collecting).of([CostModel(1).tree([seconds(6, 2)])])
+        for rate in (3, 5, 1000)
+    ]
+    assert costs == [3, 5, 5]
 
 
 def test_each_constant_prices_its_own():

@@ -116,7 +116,7 @@ class ClassOverview:
     queries: Mapping[str, AggregateQuery]
     trees: list[TreeOverview]
     optimizer: str | None
-    """Which one planned the trees; None if they run already."""
+    """Which one planned the trees, and whether time was short; None if they run already."""
     separate: bool
     """Whether each tree has a pass of its own."""
 
@@ -270,8 +270,9 @@ def _class(
     if running:
         placed = _joined(running, waiting, queries, weaver)
     else:
-        optimizer, planned = weaver.planned((_window(query) for query in queries.values()), seconds)
-        placed = [(None, [n for w in tree.windows for n in waiting[w]], tree, 0) for tree in planned]
+        plan = weaver.planned((_window(query) for query in queries.values()), seconds)
+        optimizer = plan.optimizer if plan.in_time else f"{plan.optimizer} (stopped at its deadline)"
+        placed = [(None, [n for w in tree.windows for n in waiting[w]], tree, 0) for tree in plan.trees]
     trees = []
     places = {name: place for place, name in enumerate(queries)}
     for tree_number, names, woven, joining in placed:

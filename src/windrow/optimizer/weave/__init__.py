@@ -1,12 +1,12 @@
 """Many queries, few trees: which windows of a class share their slices, by cost."""
 
-from windrow.optimizer.weave.best import OPTIMIZERS, best_plan, named
 from windrow.optimizer.weave.constants import OPERATIONS, SECONDS, Constants
 from windrow.optimizer.weave.cost import CostModel
 from windrow.optimizer.weave.full_pairwise import full_pairwise
 from windrow.optimizer.weave.insert_then_weave import insert_then_weave
 from windrow.optimizer.weave.max_share import max_share
 from windrow.optimizer.weave.no_share import no_share
+from windrow.optimizer.weave.optimizers import OPTIMIZERS, named
 from windrow.optimizer.weave.placement import PLACEMENTS
 from windrow.optimizer.weave.plan import Plan
 from windrow.optimizer.weave.spread import checked_hint, to_lowest
@@ -26,7 +26,6 @@ __all__ = [
     "Tree",
     "Weaver",
     "WindowSet",
-    "best_plan",
     "checked_hint",
     "full_pairwise",
     "insert_then_weave",

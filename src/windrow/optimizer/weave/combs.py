@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from windrow.slicing import Comb, Cuts, composite
+from windrow.slicing.cuts import minimal
+from windrow.slicing.granules import MOST_COMBS, exactly
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -42,9 +44,27 @@ class Combs:
         combs = composite(list(windows)).combs
         return cls(np.array([c.period for c in combs]), np.array([c.phase for c in combs]))
 
+    @classmethod
+    def union(cls, several: Iterable[Combs]) -> Combs:
+        """The cuts of all of them."""
+        combs = {comb for one in several for comb in zip(one.periods.tolist(), one.phases.tolist())}
+        periods, phases = zip(*minimal(combs))
+        return cls(np.array(periods), np.array(phases))
+
     @cached_property
     def cuts(self) -> Cuts:
         return Cuts(tuple(Comb(*comb) for comb in zip(self.periods.tolist(), self.phases.tolist())))
+
+    @cached_property
+    def granule(self) -> int:
+        """The greatest length such that all cuts are whole numbers of it apart."""
+        distances = np.gcd.reduce(self.phases - self.phases[0])
+        return int(np.gcd(np.gcd.reduce(self.periods), distances))
+
+    @cached_property
+    def exactly(self) -> bool:
+        """Whether a pass over the rows cuts just here, not into granules."""
+        return len(self) <= MOST_COMBS and exactly(self.cuts, self.granule)
 
     def joined(self, other: Combs) -> Combs:
         """The cuts of both; one of the two itself where it has those of the other."""

@@ -2,16 +2,18 @@
 
 With trees that each pass over the rows themselves (WeaveShare), C = mλ + Σ EᵢΩᵢ: every tree takes in every
 row, and at its edges does its final operations. With one combined pass (TriWeave), rows are taken in once,
-into slices that all trees' cuts are among; each of those slices is then merged into every tree's own,
-coarser one, which takes an operation for each that does not begin one. With a single tree the two are the
-same. Groups multiply everything that happens at an edge or is written.
-Source: Shein 2019, §2.4.2 and ch. 7.
+and what is collected is merged into the slices of every tree. With a single tree the two are the same.
+Groups multiply everything that happens at an edge or is written.
+
+What a pass collects are its slices, or granules where it has many combs (see `slicing/granules.py`), of
+each group, and at most the rows. The paper has no price for that: with `OPERATIONS` trees with passes of
+their own cost what the paper says. Source: Shein 2019, §2.4.2 and ch. 7.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,17 +38,27 @@ NO_WORK = Work(0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True)
 class Price:
-    """What a tree costs in a plan: its own pass or its share of the combined one, edges, operations."""
+    """What a tree costs in a plan: its own pass, or its part of the combined one; operations; results."""
 
     tree: float
-    edge: float
+    """Whatever its windows."""
+    cut: float
+    """One cut a second, of a pass of its own."""
+    all_rows: float
+    """The most that cuts can cost: every row is collected."""
     operation: float
     answer: float
 
     def of(self, tree: Tree) -> float:
-        return (
-            self.tree + self.edge * tree.edges + self.operation * tree.operations + self.answer * tree.fired
-        )
+        return self.of_parts(tree.cut, tree.operations, tree.fired)
+
+    def of_parts(self, cut: float, operations: float, fired: float) -> float:
+        """Of a tree with a pass that makes so many cuts, so many operations and results, each a second."""
+        return self.tree + float(self.collecting(cut)) + self.operation * operations + self.answer * fired
+
+    def collecting(self, cut: Any) -> Any:
+        """What a pass with so many cuts a second collects."""
+        return np.minimum(self.cut * cut, self.all_rows)
 
 
 @dataclass(frozen=True)
@@ -94,16 +106,16 @@ class CostModel:
         if self.final in ADDITIVE and together:
             work = Work(one.work.each + other.work.each, 0.0, 0.0, 0.0)
             fired = one.fired + other.fired
-            return Tree(parts, combs, *self.edge_rates.a_second(combs), work, NO_WORK, fired)
+            cut = self.edge_rates.of_pass(combs)
+            return Tree(parts, combs, *self.edge_rates.a_second(combs), cut, work, NO_WORK, fired)
         return self._tree(parts, combs, WindowSet.union([one.windows, other.windows], disjoint=together))
 
     def woven_cost(self, one: Tree, other: Tree, price: Price, *, disjoint: bool = True) -> float:
         """What the two would cost as one."""
         if self.final in ADDITIVE and (disjoint or not self.answered_once):
-            edges, _ = self.edge_rates.a_second(self.edge_rates.joined(one.combs, other.combs))
-            operations = edges * (one.work.each + other.work.each)
-            answers = price.answer * (one.fired + other.fired)
-            return price.tree + price.edge * edges + price.operation * operations + answers
+            combs = self.edge_rates.joined(one.combs, other.combs)
+            operations = self.edge_rates.a_second(combs)[0] * (one.work.each + other.work.each)
+            return price.of_parts(self.edge_rates.of_pass(combs), operations, one.fired + other.fired)
         return price.of(self.woven(one, other, disjoint=disjoint))
 
     def _tree(self, parts: tuple[WindowSet, ...], combs: Combs, windows: WindowSet) -> Tree:
@@ -114,7 +126,8 @@ class CostModel:
         growth = NO_WORK
         if self.final not in ADDITIVE:
             growth = Work(*(more - less for more, less in zip(of(windows, answers, 2.0 * edges), work)))
-        return Tree(parts, combs, edges, exact, work, growth, windows.fired * MICROSECONDS)
+        cut = self.edge_rates.of_pass(combs)
+        return Tree(parts, combs, edges, exact, cut, work, growth, windows.fired * MICROSECONDS)
 
     # prices
 
@@ -122,20 +135,36 @@ class CostModel:
         """Every tree passes over the rows itself."""
         c = self.constants
         return Price(
-            c.row * self.rate, c.partial * self.groups, c.operation * self.groups, c.result * self.groups
+            c.row * self.rate,
+            c.partial * self.groups,
+            c.partial * self.rate,
+            c.operation * self.groups,
+            c.result * self.groups,
         )
 
-    def combined(self, edges: float) -> Price:
-        """One pass cuts the rows at all edges, so many a second; every tree merges its slices."""
-        merge = self.constants.operation * self.groups
-        return Price(merge * edges, -merge, merge, self.constants.result * self.groups)
+    def combined(self, combs: Combs) -> Price:
+        """One pass makes all these cuts; every tree merges what it collects."""
+        merging = self.constants.operation * float(self.collected(self.edge_rates.of_pass(combs)))
+        return replace(self.separate(), tree=merging, cut=0.0, all_rows=0.0)
 
     def of(self, trees: Sequence[Tree], combined: Combs | None = None) -> float:
         """What a plan of these trees costs: with a pass each, or with one that makes all their cuts."""
         if combined is None:
             price = self.separate()
             return sum(price.of(tree) for tree in trees)
-        edges, _ = self.edge_rates.a_second(combined)
-        price = self.combined(edges)
-        once = self.constants.row * self.rate + self.constants.partial * self.groups * edges
-        return once + sum(price.of(tree) for tree in trees)
+        rows = self.constants.row * self.rate
+        return rows + self.collecting(combined, len(trees)) + sum(map(self.finishing, trees))
+
+    def finishing(self, tree: Tree) -> float:
+        """What the final aggregation and the results of a tree cost."""
+        price = self.separate()
+        return price.operation * tree.operations + price.answer * tree.fired
+
+    def collecting(self, combs: Combs, trees: int) -> float:
+        """What the partials of one pass cost: to collect, to merge into one tree, and into each other."""
+        a_partial = self.constants.partial + (trees - 1) * self.constants.operation
+        return a_partial * float(self.collected(self.edge_rates.of_pass(combs)))
+
+    def collected(self, cut: Any) -> Any:
+        """Partials a second of a pass with so many cuts: at most one a row."""
+        return np.minimum(self.rate, self.groups * cut)

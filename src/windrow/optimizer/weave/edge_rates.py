@@ -1,4 +1,4 @@
-"""How many edges a second a tree has: a counter of edges, and what it was asked before.
+"""How many edges a second a tree has, and how often a pass cuts for it: a counter of edges with a memory.
 
 The counter is the one place where the optimizers meet the counting of edges; a benchmark puts another in.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.optimizer.weave.final_work import MICROSECONDS
 from windrow.slicing.edge_counts import EdgeRate, edge_rate
 
 if TYPE_CHECKING:
@@ -47,8 +48,12 @@ class EdgeRates:
         if combs not in self._rates:
             self._make_room()
             counted = self.counter(combs.cuts.combs)
-            self._rates[combs] = (counted.rate * 1e6, counted.exact)
+            self._rates[combs] = (counted.rate * MICROSECONDS, counted.exact)
         return self._rates[combs]
+
+    def of_pass(self, combs: Combs) -> float:
+        """Cuts a second that a pass over the rows makes: the edges, or the granules that they are among."""
+        return self.a_second(combs)[0] if combs.exactly else MICROSECONDS / combs.granule
 
     def _make_room(self) -> None:
         for remembered in (self._rates, self._joined, self._known):

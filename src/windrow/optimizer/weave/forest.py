@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from windrow.optimizer.weave.final_work import MICROSECONDS
+from windrow.slicing.granules import MOST_COMBS, MOST_GRANULES_PER_SLICE
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -36,6 +39,7 @@ class Forest:
         self.trees: list[Tree] = list(trees)
         room = 2 * len(self.trees) + 16
         self._numbers = np.zeros((10, room))
+        self._granules = np.zeros((3, room), np.int64)
         for at, tree in enumerate(self.trees):
             self._note(at, tree)
         self._gather()
@@ -66,13 +70,23 @@ class Forest:
         kinds = np.maximum(np.maximum(kinds, more_kinds), 1.0)
         per_edge = each + more_each + once + more_once - once * more_once / kinds
         operations = edges * per_edge + answers + more_answers
-        return self.price.tree + self.price.edge * edges + self.price.operation * operations
+        collecting = self.price.collecting(self._joint_cut(tree, edges))
+        return self.price.tree + collecting + self.price.operation * operations
+
+    def _joint_cut(self, tree: Tree, edges: Array) -> Array:
+        """How often a pass would cut for each tree together with another, if they had so many edges."""
+        granules, phases, combs = self._granules[:, : len(self.trees)]
+        joint = np.gcd(np.gcd(granules, tree.combs.granule), phases - tree.combs.phases[0])
+        regularly = MICROSECONDS / joint
+        few = combs + len(tree.combs) <= MOST_COMBS
+        return np.where(few & (regularly > float(MOST_GRANULES_PER_SLICE) * edges), edges, regularly)
 
     # changes
 
     def append(self, tree: Tree) -> None:
         if len(self.trees) == self._numbers.shape[1]:
             self._numbers = np.concatenate([self._numbers, np.zeros_like(self._numbers)], axis=1)
+            self._granules = np.concatenate([self._granules, np.zeros_like(self._granules)], axis=1)
         self.trees.append(tree)
         self._note(len(self.trees) - 1, tree)
         self._add_combs(len(self.trees) - 1, tree)
@@ -88,6 +102,7 @@ class Forest:
     def _note(self, at: int, tree: Tree) -> None:
         without_answers = self.price.of(tree) - self.price.answer * tree.fired
         self._numbers[:, at] = tree.edges, without_answers, *tree.work, *tree.growth
+        self._granules[:, at] = tree.combs.granule, tree.combs.phases[0], len(tree.combs)
 
     def _add_combs(self, at: int, tree: Tree) -> None:
         added = len(tree.combs)

@@ -19,18 +19,19 @@ MOST_TRIALS = 16
 """How many places are priced exactly. Estimates are close; more would not find better ones."""
 
 
-def insert(forest: Forest, tree: Tree, cost: CostModel) -> int | None:
-    """Weave a tree into the best one, or add it; which one it was woven into."""
+def insert(forest: Forest, tree: Tree, cost: CostModel) -> None:
+    """Weave a tree into the best one, or add it."""
     place, woven = cheapest_place(forest, tree, cost)
     if place is None:
         forest.append(tree)
     else:
         forest.replace(place, woven)
-    return place
 
 
-def cheapest_place(forest: Forest, tree: Tree, cost: CostModel) -> tuple[int | None, Tree]:
-    """Where a tree raises the cost least, and what stands there then."""
+def cheapest_place(
+    forest: Forest, tree: Tree, cost: CostModel, *, disjoint: bool = True
+) -> tuple[int | None, Tree]:
+    """Where a tree raises the cost least, and what stands there then; None: beside the others."""
     price = forest.price
     best: tuple[int | None, Tree] = (None, tree)
     least = price.of(tree)
@@ -43,7 +44,7 @@ def cheapest_place(forest: Forest, tree: Tree, cost: CostModel) -> tuple[int | N
     for place in promising[np.argsort(estimates[promising], kind="stable")].tolist():
         if estimates[place] >= least:
             break
-        woven = cost.woven(forest.trees[place], tree)
+        woven = cost.woven(forest.trees[place], tree, disjoint=disjoint)
         increase = price.of(woven) - price.of(forest.trees[place])
         if increase < least:
             best, least = (place, woven), increase

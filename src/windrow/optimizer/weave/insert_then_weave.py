@@ -1,7 +1,7 @@
 """Insert-then-weave: one after the other, each where it raises the cost least.
 
-Windows with the same cuts weave perfectly and are taken together. Time: linear in the trees for each.
-Source: Shein 2019, §6.5.3.
+Windows with the same cuts weave perfectly and are taken together; where there is no time to insert all, it
+is one tree. Time: linear in the trees for each. Source: Shein 2019, §6.5.3.
 """
 
 from __future__ import annotations
@@ -29,6 +29,9 @@ def insert_then_weave(windows: Windows, cost: CostModel, *, deadline: float | No
     """
     started = perf_counter()
     forest = Forest([], cost.separate())
-    for group in WindowSet.of(windows).groups():
+    asked = WindowSet.of(windows)
+    for group in asked.groups():
+        if deadline is not None and perf_counter() >= deadline:
+            return Plan.of("insert_then_weave", [cost.tree(asked)], cost, started, deadline=deadline)
         insert(forest, cost.tree(group), cost)
-    return Plan.of("insert_then_weave", forest.trees, cost, started)
+    return Plan.of("insert_then_weave", forest.trees, cost, started, deadline=deadline)

@@ -13,7 +13,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from windrow.errors import PlanError, suggestion
-from windrow.optimizer.weave.best import OPTIMIZERS
+from windrow.optimizer.weave.optimizers import OPTIMIZERS
 from windrow.optimizer.weave.placement import PLACEMENTS
 
 if TYPE_CHECKING:
@@ -27,9 +27,9 @@ TRIED = ("w_tl", "wg_tn")
 """Of the thirteen, one that balances best and takes no time, and the one with the least total cost."""
 
 
-def final_model(model: CostModel) -> CostModel:
-    """The prices of what nodes do: they take in partials, no rows."""
-    return replace(model, rate=0.0, constants=replace(model.constants, row=0.0))
+def final_model(model: CostModel, result: float) -> CostModel:
+    """The prices of what nodes do: they take in partials, no rows, and write results."""
+    return replace(model, constants=replace(model.constants, row=0.0, result=result))
 
 
 def checked_hint(name: str) -> str:
@@ -49,10 +49,9 @@ def checked_hint(name: str) -> str:
 
 
 def spread(
-    windows: Windows, model: CostModel, nodes: int, seconds: float, hint: str | None = None
+    windows: Windows, final: CostModel, nodes: int, seconds: float, hint: str | None = None
 ) -> Placement:
     """Windows of a class on nodes, by the placement that was asked for, or the best that is found in time."""
-    final = final_model(model)
     if hint is not None:
         return PLACEMENTS[hint](windows, final, nodes, together=True)
     deadline = perf_counter() + seconds

@@ -4,7 +4,8 @@ The two differ in what a tree costs. With WeaveShare every tree passes over the 
 makes the slices of all, and a tree merges them into its own. Windows with the same cuts are woven
 first: they save a whole tree and cost nothing. With a structure that all windows share, one tree is often
 provably the best, or nearly, and there is nothing to search. Where there are too many trees for a number a
-pair, parts of them are woven first, neighbours in slide and offset, and what is left together.
+pair, parts of them are woven first, neighbours in slide and offset, and what is left together. If one tree is
+cheaper than what was found, as it may be when time was short, it is one tree.
 
 Time: for n distinct cuts n² estimates, and a few counts of edges a step. Source: Shein 2019, §2.4.2.
 """
@@ -46,7 +47,8 @@ def weave_share(windows: Windows, cost: CostModel, *, deadline: float | None = N
     """
     started = perf_counter()
     trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
-    return Plan.of("weave_share", _woven(trees, cost, cost.separate(), deadline), cost, started)
+    trees = _woven(trees, cost, cost.separate(), deadline)
+    return Plan.of("weave_share", trees, cost, started, deadline=deadline)
 
 
 def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
@@ -61,29 +63,40 @@ def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = Non
     started = perf_counter()
     trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
     if trees:
-        edges, _ = cost.edge_rates.a_second(all_cuts(trees))
-        trees = _woven(trees, cost, cost.combined(edges), deadline)
-    return Plan.of("tri_weave", trees, cost, started, combined=bool(trees))
+        trees = _woven(trees, cost, cost.combined(all_cuts(trees)), deadline)
+    return Plan.of("tri_weave", trees, cost, started, deadline=deadline, combined=bool(trees))
 
 
 def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
     if len(trees) <= 1:
         return trees
     one = cost.tree(WindowSet.union(part for tree in trees for part in tree.parts))
-    if price.of(one) <= NEARLY * _least(trees, one, price):
+    if price.of(one) <= NEARLY * _least_of_several(trees, one, price):
         return [one]
+    found = _searched(trees, cost, price, deadline)
+    return found if sum(map(price.of, found)) < price.of(one) else [one]
+
+
+def _searched(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+    """Woven pair by pair; past the deadline they stay as they are."""
     while len(trees) > MOST_TREES:
         before = len(trees)
         parts = [trees[at : at + MOST_TREES] for at in range(0, before, MOST_TREES)]
-        trees = [tree for part in parts for tree in Greedy(part, cost, price).weave(deadline=deadline)]
+        trees = [tree for part in parts for tree in _greedily(part, cost, price, deadline)]
         if len(trees) > WORTH_ANOTHER_ROUND * before:
             return trees
+    return _greedily(trees, cost, price, deadline)
+
+
+def _greedily(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+    if deadline is not None and perf_counter() >= deadline:
+        return trees
     return Greedy(trees, cost, price).weave(deadline=deadline)
 
 
-def _least(trees: list[Tree], one: Tree, price: Price) -> float:
-    """Less than this no plan costs: one tree's price, all edges somewhere, and each window's own work."""
+def _least_of_several(trees: list[Tree], one: Tree, price: Price) -> float:
+    """Less than this no two or more trees cost: two trees' price, all edges somewhere, and each window's
+    own work."""
     work = sum(tree.edges * tree.work.each + tree.work.answers for tree in trees)
-    at_an_edge = price.edge + price.operation * min(tree.work.once for tree in trees)
-    edges = one.edges if at_an_edge >= 0 else sum(tree.edges for tree in trees)
-    return price.tree + at_an_edge * edges + price.operation * work + price.answer * one.fired
+    operations = one.edges * min(tree.work.once for tree in trees) + work
+    return price.tree + price.of_parts(one.edges, operations, one.fired)

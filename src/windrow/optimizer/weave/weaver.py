@@ -4,38 +4,43 @@ New queries go where they raise the cost least: into a tree that has their windo
 weave well with, or into trees of their own. That looks at them alone and takes milliseconds; a class that
 has no trees yet is planned whole, within a budget.
 
-The optimizers count edges. What a pass really collects are granules where it has many combs (see
-`slicing/granules.py`), at most one a row; so plans are compared by that.
+Where nobody asked for an optimizer, trees have a pass for each or one for all, whichever costs less.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from windrow.optimizer.weave.best import OPTIMIZERS, named
 from windrow.optimizer.weave.constants import SECONDS
 from windrow.optimizer.weave.cost import CostModel
 from windrow.optimizer.weave.final_work import MICROSECONDS, final_work
+from windrow.optimizer.weave.forest import Forest
+from windrow.optimizer.weave.insert import cheapest_place
 from windrow.optimizer.weave.max_share import max_share
+from windrow.optimizer.weave.optimizers import OPTIMIZERS, named
 from windrow.optimizer.weave.placement import PLACEMENTS
+from windrow.optimizer.weave.plan import Plan, all_cuts
 from windrow.optimizer.weave.spread import busiest, final_model, spread
-from windrow.slicing import cuts_for_pass
 from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from windrow.optimizer.weave.cost import Price
     from windrow.optimizer.weave.tree import Tree
     from windrow.optimizer.weave.window_set import WindowSet
     from windrow.slicing import Window
 
 PLANNING_SECONDS, ALL_PLANNING_SECONDS = 0.5, 2.0
 """How long an epoch may wait for the plan of a class, and of all that are new."""
+ASKED_FOR = 10
+"""How many times as long an optimizer may take that was asked for."""
 ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
@@ -64,6 +69,8 @@ class Weaver:
     """The optimizer or placement that was asked for."""
     nodes: int = 1
     """How many processes share the final work."""
+    result: float = 0.0
+    """What it takes to write a result, which counts where nodes share the work."""
 
     @classmethod
     def of(
@@ -71,35 +78,38 @@ class Weaver:
     ) -> Weaver:
         """By what was observed, and what is assumed where nothing was."""
         many = (groups or GROUPS) if grouped else 1.0
-        return cls(CostModel(rate=rate or RATE, groups=many, constants=SECONDS), hint, nodes)
+        planning = replace(SECONDS, result=0.0)  # the same results are written whatever is shared
+        return cls(CostModel(rate=rate or RATE, groups=many, constants=planning), hint, nodes, SECONDS.result)
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
-        """The trees of a class that has none: as an optimizer that was asked for plans them, or the
-        cheapest that is found in time. Where one tree leaves little to save, no other is looked for."""
-        return self.planned(windows, seconds)[1]
+        """The trees of a class that has none."""
+        return list(self.planned(windows, seconds).trees)
 
-    def planned(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> tuple[str, list[Tree]]:
-        """The same, with the name of the optimizer that planned them."""
+    def planned(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> Plan:
+        """The plan of a class that has no trees: of the optimizer that was asked for, or the cheapest that
+        is found in time. Where one tree leaves little to save, no other is looked for."""
         asked = Counter(windows)
         if self.hint in PLACEMENTS or (self.nodes > 1 and self.hint is None):
-            placed = spread(asked, self.model, self.nodes, seconds, self.hint)
-            return placed.optimizer, [tree for trees in placed.nodes for tree in trees]
+            begun = perf_counter()
+            placed = spread(asked, self._final, self.nodes, seconds, self.hint)
+            trees = [tree for trees in placed.nodes for tree in trees]
+            return Plan.of(placed.optimizer, trees, self.model, begun, combined=True)
         if self.hint is not None:
-            return self.hint.lower(), list(named(self.hint)(asked, self.model).trees)
+            return named(self.hint)(asked, self.model, deadline=perf_counter() + ASKED_FOR * seconds)
         deadline = perf_counter() + seconds
-        best = "max_share", list(max_share(asked, self.model).trees)
-        for name, optimizer in OPTIMIZERS.items():
-            if not self.may_save(best[1]) or perf_counter() > deadline:
+        best = max_share(asked, self.model)
+        for optimizer in OPTIMIZERS.values():
+            if not self.may_save(best.trees) or perf_counter() > deadline:
                 break
-            found = name, list(optimizer(asked, self.model, deadline=deadline).trees)
-            best = min(best, found, key=lambda plan: self.cost(plan[1]))
+            found = optimizer(asked, self.model, deadline=deadline)
+            best = min(best, found, key=lambda plan: self.cost(plan.trees))
         return best
 
     def may_save(self, trees: Sequence[Tree]) -> bool:
         """Whether other trees could be worth a change: rows must be taken in and answers made in any case."""
-        model, constants = self.model, self.model.constants
-        answers = sum(tree.work.answers for tree in trees) * model.groups * constants.operation
-        return constants.row * model.rate + answers < WORTH_IT * self.cost(trees)
+        model, price = self.model, self.model.separate()
+        answers = sum(price.operation * tree.work.answers + price.answer * tree.fired for tree in trees)
+        return model.constants.row * model.rate + answers < WORTH_IT * self.cost(trees)
 
     def place(self, windows: Sequence[Window], trees: Sequence[Tree]) -> list[tuple[int | None, Tree]]:
         """Where new windows go: for each tree that takes some in, its place and the tree as it is then;
@@ -120,49 +130,58 @@ class Weaver:
 
     def _cheapest(self, held: list[Tree], more: Tree) -> tuple[int | None, Tree]:
         """The tree that more windows raise the cost of least, or None if they are cheaper apart."""
+        if self.hint == "max_share" and held:
+            return 0, self.model.woven(held[0], more, disjoint=False)
         best: tuple[int | None, Tree] = None, more
-        least = self.cost([*held, more]) if self.hint != "max_share" else float("inf")
-        for place, tree in enumerate(held):
-            woven = self.model.woven(tree, more, disjoint=False)
-            cost = self.cost([*held[:place], woven, *held[place + 1 :]])
+        least = float("inf")
+        for price in self._prices([*held, more]):
+            place, woven = cheapest_place(Forest(held, price), more, self.model, disjoint=False)
+            after = [*held, more]
+            if place is not None:
+                after = [*held[:place], woven, *held[place + 1 :]]
+            cost = self.cost(after)
             if cost < least:
                 best, least = (place, woven), cost
         return best
 
+    def _prices(self, trees: Sequence[Tree]) -> list[Price]:
+        """What trees may cost: with passes of their own, with one for all, or either."""
+        combined = self.model.combined(all_cuts(trees))
+        if self.hint is None:
+            return [self.model.separate(), combined]
+        return [self.model.separate() if self.hint in SEPARATE else combined]
+
     def cost(self, trees: Sequence[Tree]) -> float:
         """Seconds of work a second of stream takes, with the passes that these trees should have; of the
         final work, what the busiest node has to do."""
-        passes = [[tree] for tree in trees] if self.separate(trees) else [list(trees)]
+        combined = len(trees) > 1 and not self.separate(trees)
+        cost = self.model.of(trees, all_cuts(trees) if combined else None)
         if self.nodes > 1:
             final = busiest([self.final(tree) for tree in trees], self.nodes)
-        else:
-            final = sum(map(self.finishing, trees))
-        return final + sum(map(self._pass, passes))
+            cost += final - sum(map(self.finishing, trees))
+        return cost
 
     def final(self, tree: Tree) -> float:
         """What a node that has this tree does for it: seconds a second of stream."""
-        return final_model(self.model).separate().of(tree)
+        return self._final.separate().of(tree)
 
-    def finishing(self, tree: Tree) -> float:
-        """What the final aggregation of a tree takes."""
-        return tree.operations * self.model.groups * self.model.constants.operation
+    @cached_property
+    def _final(self) -> CostModel:
+        return final_model(self.model, self.result)
 
     def separate(self, trees: Sequence[Tree]) -> bool:
         """Whether each tree should have a pass over the rows of its own, not one for all."""
         if self.hint is not None or len(trees) < 2:
             return self.hint in SEPARATE
-        return sum(self._pass([tree]) for tree in trees) < self._pass(trees)
+        return self.model.of(trees) < self.model.of(trees, all_cuts(trees))
 
-    def _pass(self, trees: Sequence[Tree]) -> float:
-        """What it costs to take in the rows once for some trees."""
-        return self.model.constants.row * self.model.rate + self.collecting(trees)
+    def finishing(self, tree: Tree) -> float:
+        """What the final aggregation of a tree takes."""
+        return self.model.finishing(tree)
 
     def collecting(self, trees: Sequence[Tree]) -> float:
         """What the partials of one pass for some trees take: each tree merges what is collected."""
-        constants = self.model.constants
-        cuts = cuts_for_pass([window for tree in trees for window in tree.windows])
-        merged = (len(trees) - 1) * constants.operation
-        return (constants.partial + merged) * self._collected(float(cuts.rate))
+        return self.model.collecting(all_cuts(trees), len(trees))
 
     def alone(self, asked: WindowSet) -> float:
         """What windows would cost if every query had a pass and a tree of its own: the sum of `cost` over
@@ -171,16 +190,12 @@ class Weaver:
         ranges, slides, _ = asked.rows.T
         combs, granules = np.where(ranges % slides == 0, 1.0, 2.0), np.gcd(ranges, slides)
         exactly = slides > float(MOST_GRANULES_PER_SLICE) * combs * granules
-        cuts = np.where(exactly, combs / slides, 1.0 / granules)
+        cuts = np.where(exactly, combs / slides, 1.0 / granules) * MICROSECONDS
         edges = combs / slides * MICROSECONDS
         work = final_work(model.final)(asked, asked.queries.astype(np.float64), edges)
         assert not work.each, "windows that are worked on at the edges of others have none of their own here"
         operations = float(np.dot(asked.queries, edges)) * work.once + work.answers
-        collected = float(np.dot(asked.queries, self._collected(cuts)))
+        collected = float(np.dot(asked.queries, model.collected(cuts)))
         rows = model.rate * float(asked.queries.sum())
         final = operations * model.groups * constants.operation
         return constants.row * rows + constants.partial * collected + final
-
-    def _collected(self, rate: Any) -> Any:
-        """Partials a second, at so many cuts a microsecond: at most one a row."""
-        return np.minimum(self.model.rate, rate * MICROSECONDS * self.model.groups)

@@ -1,8 +1,7 @@
-"""The cheapest plan that is found within a planning budget, or the one that a hint asks for."""
+"""The optimizers by their names."""
 
 from __future__ import annotations
 
-from time import perf_counter
 from typing import TYPE_CHECKING, Protocol
 
 from windrow.errors import PlanError, suggestion
@@ -10,7 +9,6 @@ from windrow.optimizer.weave.insert_then_weave import insert_then_weave
 from windrow.optimizer.weave.max_share import max_share
 from windrow.optimizer.weave.no_share import no_share
 from windrow.optimizer.weave.weave_share import tri_weave, weave_share
-from windrow.optimizer.weave.window_set import WindowSet
 
 if TYPE_CHECKING:
     from windrow.optimizer.weave.cost import CostModel
@@ -34,33 +32,13 @@ OPTIMIZERS: dict[str, Optimizer] = {
 """In the order in which they are tried: the first always gives a plan, the next ones the cheapest."""
 
 
-def best_plan(
-    windows: Windows, cost: CostModel, budget_seconds: float = 1.0, hint: str | None = None
-) -> Plan:
-    """The cheapest plan of the optimizers that there was time for, or that of the one that was asked for.
+def named(name: str) -> Optimizer:
+    """The optimizer that a hint names.
 
-    >>> from windrow.optimizer.weave.cost import CostModel
-    >>> from windrow.slicing import Window
-    >>> windows = [Window(6, 2), Window(8, 4)]
-    >>> best_plan(windows, CostModel(rate=1e6), hint="no_share").optimizer
-    'no_share'
-    >>> best_plan(windows, CostModel(rate=1e6), hint="weaveshare")
+    >>> named("weaveshare")
     Traceback (most recent call last):
     windrow.errors.PlanError: there is no optimizer 'weaveshare'; did you mean weave_share?
     """
-    asked = WindowSet.of(windows)
-    if hint is not None:
-        return named(hint)(asked, cost)
-    deadline = perf_counter() + budget_seconds
-    best = max_share(asked, cost)
-    for optimizer in OPTIMIZERS.values():
-        if optimizer is not max_share and perf_counter() < deadline:
-            best = min(best, optimizer(asked, cost, deadline=deadline), key=lambda plan: plan.cost)
-    return best
-
-
-def named(name: str) -> Optimizer:
-    """The optimizer that a hint names."""
     if name.lower() not in OPTIMIZERS:
         close = suggestion(name, OPTIMIZERS) or f"there are {', '.join(OPTIMIZERS)}"
         raise PlanError(f"there is no optimizer '{name}'; {close}")
