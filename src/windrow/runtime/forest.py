@@ -259,7 +259,11 @@ class Forest:
         known = [tree.state.operator.groups_known for tree in trees if isinstance(tree.state, SharedState)]
         rate = self._home.catalog.rate(self._stream)
         return Weaver.of(
-            rate, max(known, default=None), grouped=bool(query.plan.keys), hint=self._home.optimizer
+            rate,
+            max(known, default=None),
+            grouped=bool(query.plan.keys),
+            hint=self._home.optimizer,
+            constants=self._home.constants,
         )
 
 

@@ -28,6 +28,7 @@ from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from windrow.optimizer.weave.constants import Constants
     from windrow.optimizer.weave.tree import Tree
     from windrow.optimizer.weave.window_set import WindowSet
     from windrow.slicing import Window
@@ -62,10 +63,18 @@ class Weaver:
     """The optimizer that was asked for."""
 
     @classmethod
-    def of(cls, rate: float | None, groups: float | None, *, grouped: bool, hint: str | None) -> Weaver:
+    def of(
+        cls,
+        rate: float | None,
+        groups: float | None,
+        *,
+        grouped: bool,
+        hint: str | None,
+        constants: Constants = SECONDS,
+    ) -> Weaver:
         """By what was observed, and what is assumed where nothing was."""
         many = (groups or GROUPS) if grouped else 1.0
-        return cls(CostModel(rate=rate or RATE, groups=many, constants=SECONDS), hint)
+        return cls(CostModel(rate=rate or RATE, groups=many, constants=constants), hint)
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none: as an optimizer that was asked for plans them, or the
