@@ -19,6 +19,9 @@ from windrow.errors import QueryFailed
 if TYPE_CHECKING:
     import windrow
 
+OPTIMIZERS = ("max_share", "tri_weave", "weave_share", "insert_then_weave", "no_share")
+"""Spelled out: to ask the planner takes a moment that `windrow --help` should not."""
+
 
 @click.command(short_help="Run the queries of a file over its streams.")
 @statements_file
@@ -52,6 +55,12 @@ if TYPE_CHECKING:
     help="How many answers of an unnamed query to print: the latest ones; 0 prints all.",
 )
 @click.option(
+    "--optimizer",
+    type=click.Choice(OPTIMIZERS, case_sensitive=False),
+    help="Let this optimizer plan which queries share their slices; by default the cheapest plan that is "
+    "found is taken.",
+)
+@click.option(
     "--metrics",
     type=click.IntRange(0, 65_535),
     metavar="PORT",
@@ -70,6 +79,7 @@ def run(
     seal: bool,
     trigger: str | None,
     rows: int,
+    optimizer: str | None,
     metrics: int | None,
     log: str | None,
 ) -> None:
@@ -112,7 +122,7 @@ def run(
             from windrow.api.homes import log_to
 
             held.enter_context(log_to(log))
-        eng = held.enter_context(engine(home))
+        eng = held.enter_context(engine(home, optimizer))
         eng.execute(text)
         if metrics is not None:
             server = held.enter_context(eng.serve_metrics(metrics))
