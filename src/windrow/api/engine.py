@@ -30,7 +30,7 @@ from windrow.logical import bind
 from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.optimizer import Observed, explain
 from windrow.optimizer.explain import check_ending as check_ending
-from windrow.optimizer.weave import PLACEMENTS, checked_hint
+from windrow.optimizer.weave import PLACEMENTS, Constants, checked_hint
 from windrow.runtime.analysis import SparkAnalyst
 from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
@@ -87,7 +87,8 @@ class Engine:
         self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
         try:
-            _ = self._home.costs  # read now: found to be broken later, it would look like a query's fault
+            # Read now: found to be broken later, they would look like a query's fault.
+            _ = self._home.costs, self._home.constants
             self.spark = checked(spark) if spark is not None else local_session()
         except BaseException:
             self.close()
@@ -276,8 +277,8 @@ class Engine:
 
         A text; its `draw("plan.html")`, `to_html()`, `to_svg()` and `to_dot()` are pictures of it. Trees
         that run are shown as they are, others as they would begin. `sql` adds the statements that Spark
-        runs. Algorithms are chosen by what they cost: as `windrow calibrate` measured it for this home, or
-        as shipped, or as a file says that it wrote.
+        runs. Algorithms are chosen, and trees priced, by what things cost: as `windrow calibrate` measured
+        it for this home, or as shipped, or as a file says that it wrote.
         """
         self._resume()
         queries = [(query.stored, query.plan) for query in self._queries.values()]
@@ -287,10 +288,12 @@ class Engine:
             if stored.quarantined is not None
         }
         plans = {stored.name: plan for stored, plan in queries if stored.name not in held}
-        table = self._home.costs if costs is None else Costs.read(costs)
+        table, constants = self._home.costs, self._home.constants
+        if costs is not None:
+            table, constants = Costs.read(costs), Constants.read(costs)
         streams = dict.fromkeys(plan.stream.name for plan in plans.values())
         observed = {stream: self._observed(stream) for stream in streams}
-        return explain(plans, held, sql=sql, costs=table, observed=observed)
+        return explain(plans, held, sql=sql, costs=table, constants=constants, observed=observed)
 
     def _observed(self, stream: str) -> Observed:
         """What the home knows of a stream that has run."""

@@ -300,6 +300,7 @@ class Forest:
             grouped=bool(query.plan.keys),
             hint=self._home.optimizer,
             nodes=self._spreading.nodes,
+            constants=self._home.constants,
         )
 
 

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
 from windrow.final import Costs, shipped_costs
+from windrow.optimizer.weave import SECONDS, Constants
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
 from windrow.runtime.durable import check, explained, force, force_directories, new_path, remove
 from windrow.runtime.faults import reach
@@ -125,6 +126,11 @@ class Home:
     def costs(self) -> Costs:
         """What algorithms cost: as measured for this home, or as shipped."""
         return Costs.read(self.costs_path) if self.costs_path.exists() else shipped_costs()
+
+    @cached_property
+    def constants(self) -> Constants:
+        """What shared plans are priced by: as measured for this home, or as shipped."""
+        return Constants.read(self.costs_path) if self.costs_path.exists() else SECONDS
 
     def close(self) -> None:
         """Close the catalog."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery
     from windrow.optimizer.lifted_passes import LiftedPass
     from windrow.optimizer.row_passes import RowPass
+    from windrow.optimizer.weave import Constants
     from windrow.slicing import Cuts
 
     AnyPass = Pass | RowPass | LiftedPass | WovenPass
@@ -181,13 +182,14 @@ def overview(
     queries: Mapping[str, AggregateQuery],
     observed: Mapping[str, Observed] | None = None,
     costs: Costs | None = None,
+    constants: Constants = SECONDS,
 ) -> list[StreamOverview]:
     """The streams that queries are over; `observed` is what is known of them by name."""
     streams: dict[str, dict[str, AggregateQuery]] = {}
     for name, query in queries.items():
         streams.setdefault(query.stream.name, {})[name] = query
     return [
-        _stream(name, members, (observed or {}).get(name, NOTHING), costs)
+        _stream(name, members, (observed or {}).get(name, NOTHING), costs, constants)
         for name, members in streams.items()
     ]
 
@@ -204,7 +206,11 @@ def why_alone(query: AggregateQuery) -> str:
 
 
 def _stream(
-    name: str, queries: Mapping[str, AggregateQuery], observed: Observed, costs: Costs | None
+    name: str,
+    queries: Mapping[str, AggregateQuery],
+    observed: Observed,
+    costs: Costs | None,
+    constants: Constants,
 ) -> StreamOverview:
     classes: dict[Hashable, dict[str, AggregateQuery]] = {}
     own: dict[str, AggregateQuery] = {}
@@ -218,7 +224,14 @@ def _stream(
     for number, members in enumerate(classes.values(), start=1):
         grouped = bool(_any(members).keys)
         weavers.append(
-            Weaver.of(observed.rate, None, grouped=grouped, hint=observed.optimizer, nodes=observed.nodes)
+            Weaver.of(
+                observed.rate,
+                None,
+                grouped=grouped,
+                hint=observed.optimizer,
+                nodes=observed.nodes,
+                constants=constants,
+            )
         )
         made.append(_class(number, members, weavers[-1], observed, numbers, costs, seconds))
     passes = _passes(queries, made)
@@ -226,7 +239,7 @@ def _stream(
         _price(some, weaver)
     rate = observed.rate or RATE
     for shared in passes:
-        _share_rows(shared, made, rate)
+        _share_rows(shared, made, constants.row, rate)
     found = StreamOverview(name, rate, observed.rate is not None, made, own, passes, observed.nodes)
     if observed.nodes > 1:
         _settle(found, weavers, observed)
@@ -374,11 +387,10 @@ def _price(some: ClassOverview, weaver: Weaver) -> None:
         tree.alone = weaver.alone(tree.windows)
 
 
-def _share_rows(shared: AnyPass, classes: Iterable[ClassOverview], rate: float) -> None:
+def _share_rows(shared: AnyPass, classes: Iterable[ClassOverview], a_row: float, rate: float) -> None:
     """Divide what a pass takes for the rows among its queries, and tell the trees where they are cut."""
     if not isinstance(shared, WovenPass) and not (isinstance(shared, Pass) and shared.contents is None):
         return
-    a_row = SECONDS.row
     cuts: dict[str, Cuts] = {}
     if isinstance(shared, WovenPass):
         predicates = {sql for copy in shared.copies for sql in copy.predicates}

@@ -32,6 +32,7 @@ from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from windrow.optimizer.weave.constants import Constants
     from windrow.optimizer.weave.cost import Price
     from windrow.optimizer.weave.tree import Tree
     from windrow.optimizer.weave.window_set import WindowSet
@@ -74,12 +75,20 @@ class Weaver:
 
     @classmethod
     def of(
-        cls, rate: float | None, groups: float | None, *, grouped: bool, hint: str | None, nodes: int = 1
+        cls,
+        rate: float | None,
+        groups: float | None,
+        *,
+        grouped: bool,
+        hint: str | None,
+        nodes: int = 1,
+        constants: Constants = SECONDS,
     ) -> Weaver:
         """By what was observed, and what is assumed where nothing was."""
         many = (groups or GROUPS) if grouped else 1.0
-        planning = replace(SECONDS, result=0.0)  # the same results are written whatever is shared
-        return cls(CostModel(rate=rate or RATE, groups=many, constants=planning), hint, nodes, SECONDS.result)
+        planning = replace(constants, result=0.0)  # the same results are written whatever is shared
+        model = CostModel(rate=rate or RATE, groups=many, constants=planning)
+        return cls(model, hint and hint.lower(), nodes, constants.result)
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none."""
