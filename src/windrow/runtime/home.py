@@ -11,11 +11,11 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
@@ -80,6 +80,8 @@ class Home:
         self.nodes: int | None = None
         """How many Spark tasks hold trees, or 1: none do; None: as many as there are cores, where it pays."""
         self.cores = 1
+        self.reading_slices = RLock()
+        """Held by whoever reads the slice log: compaction must not take a file away meanwhile."""
         self._counting = Lock()
         self._last_tree = 0
         try:
@@ -242,7 +244,11 @@ class Home:
 
     def replace_files(self, old: Iterable[DataFile], new: Iterable[DataFile], clock: float) -> None:
         """Let compacted files take the place of others, which stay on disk for a while."""
-        new = self.forced(new)
+        old, new = list(old), self.forced(new)
+        with self.reading_slices if any(file.kind == "slices" for file in old) else nullcontext():
+            self._replace(old, new, clock)
+
+    def _replace(self, old: list[DataFile], new: list[DataFile], clock: float) -> None:
         with self.catalog.transaction() as database:
             listed = {path for (path,) in self.catalog.rows("SELECT path FROM files")}
             still_there = all(file.path in listed for file in old)

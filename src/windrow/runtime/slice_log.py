@@ -75,10 +75,11 @@ class SliceLog:
 
     def read(self, tree: int) -> tuple[list[pa.Table], pa.Table | None]:
         """A tree's closed slices, in the order in which they were closed, and its open ones."""
-        return read_slices(self.slices_of(tree))
+        with self._home.reading_slices:
+            return read_slices(self.slices_of(tree))
 
     def slices_of(self, tree: int) -> list[tuple[Path, Segment]]:
-        """Where they are."""
+        """Where they are, and stay while the home's `reading_slices` is held."""
         return [
             (self._home.path / file.path, segment)
             for file in self.files()

@@ -56,11 +56,12 @@ class TreeTasks:
         by_node: dict[int, list[RunningTree]] = {}
         for tree in trees:
             by_node.setdefault(tree.node or 0, []).append(tree)
-        works = {
-            node: self._work(epoch, part, of_node, until, label, watched=watched)
-            for node, of_node in sorted(by_node.items())
-        }
-        done = dict(zip(works, self._job(works), strict=True))
+        with self._home.reading_slices:  # a task may have to
+            works = {
+                node: self._work(epoch, part, of_node, until, label, watched=watched)
+                for node, of_node in sorted(by_node.items())
+            }
+            done = dict(zip(works, self._job(works), strict=True))
         for found in done.values():
             if isinstance(found, NodeFailed):
                 continue
