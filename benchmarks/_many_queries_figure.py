@@ -1,4 +1,4 @@
-"""The figure of `many_queries`: time against the number of queries, and the classes."""
+"""The figure of `many_queries`: time against the number of queries, the classes, and the estimates."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ STYLES: dict[str, dict[str, Any]] = {
 
 def draw(report: Mapping[str, Any], path: Path) -> None:
     """Write the figure as a PNG."""
-    figure, (counts, classes) = plt.subplots(
-        1, 2, figsize=(11, 4.8), layout="constrained", width_ratios=(2, 1)
+    figure, (counts, classes, estimates) = plt.subplots(
+        1, 3, figsize=(15.5, 4.8), layout="constrained", width_ratios=(2, 1, 1.6)
     )
     for way, style in STYLES.items():
         rows = [m for m in report["measurements"] if m["way"] == way]
@@ -50,10 +50,35 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
     classes.bar_label(drawn, [f"{value:.1f} s" for value in bars.values()], fontsize=9)
     classes.set_title(f"{found['queries']:,} queries in {found['classes']} classes", fontsize=11)
     classes.set_ylabel("time of the epochs [s]")
-    for axes in (counts, classes):
+    _estimates(estimates, report["estimates"])
+    for axes in (counts, classes, estimates):
         axes.grid(True, which="major", axis="y", color="#e4e4e4", linewidth=0.7)
         axes.set_axisbelow(True)
         axes.spines[["top", "right"]].set_visible(False)
     figure.suptitle("Many queries in one job", fontsize=13)
     figure.savefig(path, dpi=150)
     plt.close(figure)
+
+
+def _estimates(axes: Any, found: Mapping[str, Any]) -> None:
+    """What plans were thought to take, against what they took; on the line, both are the same."""
+    seconds: list[float] = []
+    for way, style in STYLES.items():
+        runs = [run for run in found["measurements"] if run["way"] == way]
+        if not runs:
+            continue
+        off = found["deviations"][way]
+        label = f"{style['label']}: {off['absolute']:.0%} off, {off['scaled']:.0%} scaled"
+        executed, estimated = ([run[name] for run in runs] for name in ("epochs", "estimated"))
+        axes.plot(executed, estimated, linestyle="none", **style | {"label": label})
+        seconds += executed + estimated
+    ends = [min(seconds), max(seconds)]
+    axes.plot(ends, ends, color="#999999", linewidth=1, zorder=0)
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("executed [s]")
+    axes.set_ylabel("estimated [s]")
+    axes.set_title("What the planner thought, and what it was", fontsize=11)
+    axes.legend(frameon=False, fontsize=8)

@@ -10,6 +10,9 @@ query after another, as many as it can within the budget.
 The second part has 1,000 queries over 20 groupings times 20 predicates: all in one engine, against each
 of the 400 classes in an engine of its own. Of those a sample is run, and the sum is the sample's mean
 times 400.
+
+The third part runs plans of four optimizers, and compares what the planner thought they would take, by
+constants measured in the same run, with what they took.
 """
 
 from __future__ import annotations
@@ -19,22 +22,23 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
+from _estimates import SECOND, SKEWED, TECHNIQUES, WORKLOADS, deviation, deviations
 from _harness import Bar, console, is_quick, machine, publish
 from _many_queries_figure import draw
 
 from windrow import Engine
 from windrow.optimizer.weave import SECONDS, CostModel, weave_share
-from windrow.slicing import Window
+from windrow.runtime import calibrate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-SECOND = 1_000_000
+    from windrow.slicing import Window
+
 SPAN = 7_200
 """Seconds of event time."""
 AGGREGATES = ("SUM(v)", "MAX(v)", "COUNT(*)", "AVG(v)")
@@ -57,10 +61,18 @@ class Settings:
     classes: tuple[int, int]
     """Groupings and predicates."""
     sampled: int
+    estimate_rows: int
+    estimated: tuple[int, ...]
+    """Queries of the plans whose estimates are compared."""
+    workloads: int
+    calibration: calibrate.Sizes = calibrate.FULL
 
 
-FULL = Settings(8_000_000, 4, (1, 10, 100, 1_000, 10_000), 3, 40, 1_000_000, 1_000, (20, 20), 12)
-QUICK = Settings(400_000, 2, (1, 10, 100), 1, 15, 100_000, 40, (4, 4), 2)
+FULL = Settings(
+    8_000_000, 4, (1, 10, 100, 1_000, 10_000), 3, 40, 1_000_000, 1_000, (20, 20), 12,
+    4_000_000, (10, 30, 100, 300, 1_000), 3,
+)  # fmt: skip
+QUICK = Settings(400_000, 2, (1, 10, 100), 1, 15, 100_000, 40, (4, 4), 2, 200_000, (4, 10), 2)
 
 
 @dataclass(frozen=True)
@@ -79,26 +91,6 @@ class Run:
     """Seconds, by the planner's cost model."""
 
 
-def draw_windows(count: int, seed: int = 0) -> list[Window]:
-    """Slides up to 1,000 s, longer ones more popular; ranges of one to ten slides, not always whole."""
-    generator = np.random.default_rng(seed)
-    slides = np.arange(1_000, 0, -1)
-    popularity = np.arange(1, 1_001, dtype=float) ** -0.5
-    drawn = generator.choice(slides, count, p=popularity / popularity.sum())
-    ranges = np.maximum(1, (drawn * generator.uniform(1, 10, count)).astype(int))
-    return [Window(int(r) * SECOND, int(s) * SECOND) for r, s in zip(ranges, drawn, strict=True)]
-
-
-def deviation(runs: Sequence[Mapping[str, Any]]) -> float:
-    """How far estimates are off on average, when their scale is chosen so that the largest ones agree.
-
-    As Shein does it (2019, §7.3.4), there 22 %.
-    """
-    largest = max(runs, key=lambda run: run["epochs"])
-    scale = largest["epochs"] / largest["estimated"]
-    return sum(abs(run["estimated"] * scale / run["epochs"] - 1) for run in runs) / len(runs)
-
-
 def statement(window: Window, aggregate: str, keys: str = "", where: str = "") -> str:
     """A query in CQL."""
     by, condition = (f" GROUP BY {keys}" if keys else ""), (f" WHERE {where}" if where else "")
@@ -114,15 +106,20 @@ class ManyQueries:
         self.spark = spark
         self.settings = settings
         self.scratch = scratch
+        self.constants = SECONDS
         self._homes = 0
 
     def run(self) -> dict[str, Any]:
         """Measure, and make the report."""
         facts = machine(self.spark)
+        self.constants = replace(
+            SECONDS, **calibrate.measure_constants(self.spark, self.settings.calibration)
+        )
         data = self._data("readings", self.settings.rows, self.settings.files)
         runs = self._counts(data)
         native = self._native(data)
         classes = self._classes()
+        estimates = self._estimates(runs[0]["epochs"])
         return {
             "question": (__doc__ or "").partition("\n")[0],
             "machine": facts,
@@ -131,6 +128,8 @@ class ManyQueries:
             "native": native,
             "classes": classes,
             "deviation": deviation(runs),
+            "constants_nanoseconds": {k: round(v * 1e9, 1) for k, v in asdict(self.constants).items()},
+            "estimates": {"measurements": estimates, "deviations": deviations(estimates)},
             "bars": [bar.row() for bar in self._bars(runs, classes)],
         }
 
@@ -159,8 +158,8 @@ class ManyQueries:
         for count in self.settings.counts:
             statements = self._statements(count)
             for way in WAYS:
-                expected = self._expected(count, way, measured)
-                if expected > self.settings.budget or (count == 1 and way != PLANNED):
+                one = next((m["epochs"] for m in measured if m["queries"] == 1), 0.0)
+                if (count == 1 and way != PLANNED) or self._takes_long(SKEWED.windows(count), way, one):
                     continue
                 repeats = self.settings.repeats if way == PLANNED else 1
                 runs = [
@@ -168,7 +167,7 @@ class ManyQueries:
                 ]
                 best = min(runs, key=lambda run: run.epochs)
                 measured.append(
-                    {"queries": count, "way": way, "ranges": len(set(draw_windows(count)))}
+                    {"queries": count, "way": way, "ranges": len(set(SKEWED.windows(count)))}
                     | asdict(best)
                     | {"all_epochs": [run.epochs for run in runs]}
                 )
@@ -176,22 +175,20 @@ class ManyQueries:
         return measured
 
     def _statements(self, count: int) -> list[str]:
-        windows = draw_windows(count)
+        windows = SKEWED.windows(count)
         return [statement(window, AGGREGATES[i % 4]) for i, window in enumerate(windows)]
 
-    def _expected(self, count: int, way: str, measured: Sequence[Mapping[str, Any]]) -> float:
-        """Seconds that a run may take: passes over the rows times what the one query took.
+    def _takes_long(self, windows: Sequence[Window], way: str, one: float) -> bool:
+        """Whether a run with several passes may take longer than the budget, each as long as one query.
 
         How long WeaveShare takes to plan more windows than this is the subject of `planning`.
         """
-        one = next((m["epochs"] for m in measured if m["queries"] == 1), 0.0)
-        windows = draw_windows(count)
         if way == "no_share":
-            return one * len(set(windows))
+            return one * len(set(windows)) > self.settings.budget
         if way == "weave_share":
-            cost = CostModel(rate=self.settings.rows / SPAN, constants=SECONDS)
-            return one * len(weave_share(windows, cost).trees) if count <= 1_000 else float("inf")
-        return one
+            cost = CostModel(rate=self.settings.rows / SPAN, constants=self.constants)
+            return len(windows) > 1_000 or one * len(weave_share(windows, cost).trees) > self.settings.budget
+        return False
 
     def _measure(self, data: Path, statements: Sequence[str], optimizer: str | None) -> Run:
         self._homes += 1
@@ -199,6 +196,7 @@ class ManyQueries:
         begun = time.perf_counter()
         reports = []
         with Engine(home, spark=self.spark, optimizer=optimizer) as engine:
+            engine._home.constants = self.constants
             engine.stream("readings", data, "ts", options={"maxFilesPerTrigger": "1"})
             engine.execute("\n".join(f"CREATE QUERY q{i} AS {sql};" for i, sql in enumerate(statements)))
             registered = time.perf_counter()
@@ -231,7 +229,7 @@ class ManyQueries:
         most = max(self.settings.counts)
         rows = self.spark.read.parquet(str(data))
         seconds: list[float] = []
-        for i, window in enumerate(draw_windows(most)):
+        for i, window in enumerate(SKEWED.windows(most)):
             if sum(seconds) > self.settings.budget:
                 break
             begun = time.perf_counter()
@@ -247,7 +245,7 @@ class ManyQueries:
         s = self.settings
         data = self._data("classes", s.class_rows, 1)
         groupings, predicates = s.classes
-        windows = draw_windows(s.class_queries, seed=1)
+        windows = replace(SKEWED, seed=1).windows(s.class_queries)
         by_class: dict[tuple[int, int], list[str]] = {}
         for i, window in enumerate(windows):
             grouping, predicate = i % groupings, (i // groupings) % predicates
@@ -270,6 +268,33 @@ class ManyQueries:
             "alone_seconds": [run.epochs for run in alone],
             "alone_total": total,
         }
+
+    # estimated and executed
+
+    def _estimates(self, one: float) -> list[dict[str, Any]]:
+        """Plans of each technique over a few workloads: what they should take, and what they took.
+
+        `one`: about how long a pass takes.
+        """
+        s = self.settings
+        data = self._data("estimates", s.estimate_rows, 1)
+        measured = []
+        for workload in WORKLOADS[: s.workloads]:
+            for count in s.estimated:
+                windows = workload.windows(count)
+                statements = [
+                    statement(window, AGGREGATES[i % 4], workload.keys) for i, window in enumerate(windows)
+                ]
+                for way in TECHNIQUES:
+                    if self._takes_long(windows, way, one):
+                        continue
+                    run = self._measure(data, statements, way)
+                    measured.append({"workload": workload.name, "queries": count, "way": way} | asdict(run))
+                    console.print(
+                        f"{count:>6} {way:<12} {workload.name}: "
+                        f"estimated {run.estimated:.2f} s, executed {run.epochs:.2f} s"
+                    )
+        return measured
 
     def _bars(self, runs: Sequence[Mapping[str, Any]], classes: Mapping[str, Any]) -> list[Bar]:
         planned = {run["queries"]: run for run in runs if run["way"] == PLANNED}

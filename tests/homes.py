@@ -34,7 +34,7 @@ def make_home(path: Path) -> None:
         file.write_bytes(b"x" * 1_000)
         progress = Progress(0, WATERMARK, WATERMARK, clock=CLOCK - 10, rows=1_200, late=3, dead=1)
         with home.catalog.transaction() as database:
-            database.execute("INSERT INTO trees VALUES (1, 'flights', 0, 7, 560)")
+            database.execute("INSERT INTO trees VALUES (1, 'flights', 0, NULL, 7, 560)")
             database.execute("INSERT INTO members VALUES (1, ?, NULL, 0, 1 << 62)", (delays.id,))
         home.commit(
             Epoch(

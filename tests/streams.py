@@ -38,8 +38,8 @@ class Files:
         part.rename(self.path / f"{self.count:03d}.parquet")
 
 
-def engine_on(files, home, sql=SQL, clock=time.time, **options):
-    engine = windrow.Engine(home, spark=files.spark, clock=clock)
+def engine_on(files, home, sql=SQL, clock=time.time, nodes=None, **options):
+    engine = windrow.Engine(home, spark=files.spark, clock=clock, nodes=nodes)
     engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"}, **options)
     engine.query("q", sql)
     return engine

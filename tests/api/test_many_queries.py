@@ -44,8 +44,8 @@ class Asked:
         return assert_same_answers(engine.results(self.name), expected, self.keys, tolerances)
 
 
-def engine_on(files, home, optimizer=None):
-    engine = windrow.Engine(home, spark=files.spark, optimizer=optimizer)
+def engine_on(files, home, optimizer=None, nodes=None):
+    engine = windrow.Engine(home, spark=files.spark, optimizer=optimizer, nodes=nodes)
     engine.stream(
         "events", files.path, timestamp="ts", delay="2 seconds", options={"maxFilesPerTrigger": "1"}
     )
@@ -83,17 +83,20 @@ asked = st.builds(
     queries=st.lists(asked, min_size=4, max_size=7),
     comes=st.lists(st.integers(0, 2), min_size=7, max_size=7),
     goes=st.lists(st.integers(1, 6), min_size=7, max_size=7),
-    optimizers=st.lists(st.sampled_from([None, *OPTIMIZERS]), min_size=4, max_size=4),
+    optimizers=st.lists(
+        st.tuples(st.sampled_from([None, *OPTIMIZERS]), st.sampled_from([None, 1, 2])), min_size=4, max_size=4
+    ),
 )
 def test_any_trees_and_any_comings_and_goings(spark, tmp_path_factory, queries, comes, goes, optimizers):
-    """Engines follow on each other, each with its own idea of how to share; queries come and go."""
+    """Engines follow on each other, each with its own idea of how to share, some with trees in Spark
+    tasks; queries come and go."""
     place = tmp_path_factory.mktemp("many")
     files = Files(spark, place / "in")
     for number, query in enumerate(queries):
         query.name = f"q{number}"
-    for epoch, optimizer in enumerate(optimizers):
+    for epoch, (optimizer, nodes) in enumerate(optimizers):
         files.add(epoch * 9, epoch * 9 + 9)
-        with engine_on(files, place / "home", optimizer) as engine:
+        with engine_on(files, place / "home", optimizer, nodes) as engine:
             for query, first, last in zip(queries, comes, goes, strict=False):
                 if first == epoch:
                     engine.query(query.name, query.sql)

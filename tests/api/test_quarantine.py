@@ -39,9 +39,12 @@ def files(spark, tmp_path):
     return files
 
 
-@pytest.mark.parametrize("kind", BROKEN)
-def test_the_culprit_is_set_aside_and_the_others_are_answered(spark, files, tmp_path, kind):
-    engine = engine_on(files, tmp_path / "home")
+IN_TASKS = [pytest.param(kind, 2, id=f"{kind}, in tasks") for kind in ("overflow of a window", "having")]
+
+
+@pytest.mark.parametrize(("kind", "nodes"), [*((kind, 1) for kind in BROKEN), *IN_TASKS])
+def test_the_culprit_is_set_aside_and_the_others_are_answered(spark, files, tmp_path, kind, nodes):
+    engine = engine_on(files, tmp_path / "home", nodes=nodes)
     engine.query("broken", BROKEN[kind])
     engine.query("other", f"SELECT COUNT(*) AS n FROM events {WINDOW} WHERE k > 1")
     reports = []

@@ -8,6 +8,8 @@ import pytest
 
 from windrow.api.engine import Engine
 from windrow.cli.progress import RunProgress
+from windrow.cli.run import OPTIMIZERS, PLACEMENTS
+from windrow.optimizer import weave
 
 STREAM = """
     CREATE STREAM readings (ts TIMESTAMP, sensor STRING, value INT)
@@ -68,6 +70,23 @@ def test_rows_limits_what_is_printed_to_the_latest(windrow, place):
     assert "the last 1 of 5 answers" in result.stderr
     every = windrow("run", "q.cql", "--rows", "0")
     assert len(lines(every.stdout)) == 6
+
+
+@pytest.mark.parametrize(("optimizer", "trees"), [("no_share", 2), ("Max_Share", 1), ("w_tl", 2)])
+def test_an_optimizer_can_be_named(windrow, spark, place, optimizer, trees):
+    other = BARE.replace("2 MINUTES", "3 MINUTES")
+    arguments = ("--optimizer", optimizer, "--home", "home", "--no-seal")
+    result = windrow("run", write(place, STREAM, BARE, other), *arguments)
+    assert result.exit_code == 0, result.output
+    with Engine("home", spark) as engine:
+        assert len(engine.explain().streams[0].trees) == trees
+
+
+def test_an_optimizer_that_there_is_not(windrow, place):
+    assert (tuple(weave.OPTIMIZERS), tuple(weave.PLACEMENTS)) == (OPTIMIZERS, PLACEMENTS)
+    result = windrow("run", write(place, STREAM, BARE), "--optimizer", "weaveshare")
+    assert result.exit_code == 2
+    assert "'weaveshare' is not one of 'max_share', 'tri_weave'" in result.stderr
 
 
 def test_statements_from_standard_input(windrow, place):

@@ -246,5 +246,5 @@ pass 2 of 2 over flights (in the JVM)
         └ scan flights: ts, origin
     slices: cutty, 5 a window, cut every 2 rows + 1 row of each key
     final: … for add_integers
-costs of algorithms: as shipped; `windrow calibrate HOME` measures this machine"""
+costs: as shipped; `windrow calibrate HOME` measures this machine"""
     )

@@ -51,11 +51,11 @@ class Ages:
             database.executemany("INSERT INTO trees (id, stream, shared) VALUES (?, ?, ?)", trees)
 
     def epoch(self, number, rows=1):
-        results = ResultWriter(self.home, number)
+        results = ResultWriter(self.home.path, number)
         for query in self.queries:
             instants = pa.array([number * 1_000_000], pa.int64()).cast(SCHEMA.field("window_end").type)
             answers = pa.table([instants, instants, pa.array([query.id * number])], schema=SCHEMA)
-            results.write(query, answers.append_column("_query", pa.array([query.id], pa.int32())))
+            results.write(query.schema_id, answers.append_column("_query", pa.array([query.id], pa.int32())))
         closed, opened = (
             pa.table({"_slice": [number] * rows, "x": [number] * rows}),
             pa.table({"_slice": [number + 1], "x": [-number]}),

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
 from windrow.operators.window_aggregate import BEGINNING
+from windrow.optimizer.weave import SECONDS
 from windrow.runtime.forest import Forest, _Past
 from windrow.runtime.trees import Membership, RunningTree
 from windrow.slicing import Window
@@ -59,7 +60,8 @@ def test_a_long_window_that_is_not_answered_yet_keeps_nothing_from_before_it_cam
 def test_passes_are_priced_when_trees_change() -> None:
     asked: list[str] = []
     catalog = SimpleNamespace(rate=asked.append)
-    forest = Forest(SimpleNamespace(catalog=catalog, optimizer=None), "events")  # type: ignore[arg-type]
+    home = SimpleNamespace(catalog=catalog, nodes=1, optimizer=None, constants=SECONDS)
+    forest = Forest(home, "events")  # type: ignore[arg-type]
     second = 1_000_000
     regular = [Window(60 * second, slide * second) for slide in range(7, 30)]
     odd, even = Window(60 * second, 13 * second + 7), Window(60 * second, 2 * second)

@@ -12,33 +12,29 @@ from __future__ import annotations
 
 import tempfile
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import count
-from threading import RLock
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
-from sqlglot import exp
 
 from windrow.api.own_functions import OwnFunctions
+from windrow.api.registry import Registry
 from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
 from windrow.cql import Query, parse, parse_duration
 from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
 from windrow.final import Costs
-from windrow.logical import bind
 from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.optimizer import Observed, explain
 from windrow.optimizer.explain import check_ending as check_ending
-from windrow.optimizer.weave import named
+from windrow.optimizer.weave import PLACEMENTS, Constants, checked_hint
 from windrow.runtime.analysis import SparkAnalyst
-from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
 from windrow.runtime.metrics import MetricsServer
 from windrow.runtime.refused_tables import read_dead, read_late
 from windrow.runtime.report import EpochReport as EpochReport
-from windrow.runtime.requests import Request, Requests, Withdrawn
-from windrow.runtime.results import read_results, result_schema
+from windrow.runtime.results import read_results
 from windrow.runtime.session import checked, local_session
 from windrow.runtime.stage import RunningQuery
 from windrow.runtime.status import read_status
@@ -51,7 +47,8 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import OwnAggregate
     from windrow.api.live import Live
-    from windrow.logical import AggregateQuery, Stream
+    from windrow.api.registry import Bound
+    from windrow.logical import Stream
     from windrow.optimizer import Explanation
     from windrow.runtime.catalog import Progress
     from windrow.runtime.status import Status
@@ -63,7 +60,8 @@ class Engine:
     `home` is that directory; without one, a temporary home goes away with the engine. `spark` is your
     session; without one, a local session is started. `clock` gives the time, in seconds since 1970.
     `optimizer` names the one that plans which queries share their slices (max_share, weave_share, …);
-    without one, the cheapest plan that is found is taken.
+    without one, the cheapest plan that is found is taken. `nodes` is how many Spark tasks hold the windows:
+    1 leaves them to the driver; without a number, tasks take over where there is much to do.
     """
 
     def __init__(
@@ -73,35 +71,39 @@ class Engine:
         *,
         clock: Callable[[], float] = time.time,
         optimizer: str | None = None,
+        nodes: int | None = None,
     ) -> None:
         if optimizer is not None:
-            named(optimizer)  # says what there is
+            optimizer = checked_hint(optimizer)
+        if nodes is not None and nodes < 1:
+            raise WindrowError(f"nodes must be 1 (the driver alone) or more, and is {nodes}")
         # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
         self._home.optimizer = optimizer
+        self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
         try:
-            _ = self._home.costs  # read now: found to be broken later, it would look like a query's fault
+            # Read now: found to be broken later, they would look like a query's fault.
+            _ = self._home.costs, self._home.constants
             self.spark = checked(spark) if spark is not None else local_session()
         except BaseException:
             self.close()
             raise
+        self._home.cores = self.spark.sparkContext.defaultParallelism
+        if optimizer in PLACEMENTS and nodes is None:
+            self._home.nodes = self._home.cores
         self._analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._functions = OwnFunctions(self._analyst)
         self._relations = Relations(self.spark, self._home)
-        # By their names in lower case. Replaced, never changed: threads that run epochs look at it too.
-        self._queries: dict[str, RunningQuery] = {}
-        self._changing = RLock()
-        self._requests = Requests(self._home.catalog)
-        self._unnamed: list[str] = []
+        self._registry = Registry(self._home, self._relations, self._analyst, self._functions, clock)
         self._clock = clock
         self._running = Running(
             self.spark,
             self._home,
             self._relations,
             lambda: list(self._queries.values()),
-            self._answer_requests,
+            self._registry.answer_requests,
             clock,
             lambda report: self.on_epoch(report) if self.on_epoch is not None else None,
         )
@@ -211,19 +213,20 @@ class Engine:
                 "a query is one SELECT", sql, 0, len(sql), "for several statements: eng.execute(…)"
             )
         statement = replace(statements[0], retain=_positive("retain", retain))
-        with self._changing:
+        with self._registry.changing:
             self._analyst.look_again()
-            self._keep({name.lower(): self._bound(name, statement, sink)})
+            self._registry.keep({name.lower(): self._registry.bound(name, statement, sink)})
 
     def execute(self, statements: str) -> list[str]:
         """Run CQL statements (CREATE STREAM, CREATE TABLE, CREATE QUERY, SELECT); returns the queries' names.
 
         A bare SELECT gets a name of its own (query_1, query_2, …). Nothing is kept if one of them fails.
         """
-        adding: dict[str, _Bound] = {}
+        registry = self._registry
+        adding: dict[str, Bound] = {}
         unnamed: list[str] = []
         free_names = (name for name in map("query_{}".format, count(1)) if name not in self._queries)
-        with self._changing:
+        with registry.changing:
             self._analyst.look_again()
             mark = self._relations.mark()
             try:
@@ -235,7 +238,7 @@ class Engine:
                         unnamed.append(next(name for name in free_names if name not in adding))
                     name = statement.name or unnamed[-1]
                     try:
-                        adding[name.lower()] = self._bound(name, statement, None, adding)
+                        adding[name.lower()] = registry.bound(name, statement, None, adding)
                     except HomeError as error:
                         if statement.name is not None:
                             raise
@@ -243,19 +246,19 @@ class Engine:
                             f"{error}\na SELECT without a name is called query_1, query_2, … in the order of "
                             "the statements, and stays in a home; CREATE QUERY name AS SELECT … gives it one"
                         ) from error
-                self._keep(adding)
+                registry.keep(adding)
             except WindrowError:
                 self._relations.take_back(mark)
                 raise
-            self._unnamed += unnamed
+            registry.unnamed += unnamed
         return [bound.new.name for bound in adding.values()]
 
     def drop(self, name: str) -> None:
         """Forget a query. Its results stay readable on disk only."""
-        with self._changing:
+        with self._registry.changing:
             stored = self._home.catalog.query(name) or self._registered(name).stored  # says what there is
             self._home.drop_query(stored, self._clock())
-            self._let_go({stored.id})
+            self._registry.let_go({stored.id})
 
     def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
         """Let `sink(epoch, answers)` also get the answers of a registered query, at least once each."""
@@ -268,10 +271,10 @@ class Engine:
 
         A text; its `draw("plan.html")`, `to_html()`, `to_svg()` and `to_dot()` are pictures of it. Trees
         that run are shown as they are, others as they would begin. `sql` adds the statements that Spark
-        runs. Algorithms are chosen by what they cost: as `windrow calibrate` measured it for this home, or
-        as shipped, or as a file says that it wrote.
+        runs. Algorithms are chosen, and trees priced, by what things cost: as `windrow calibrate` measured
+        it for this home, or as shipped, or as a file says that it wrote.
         """
-        self._resume()
+        self._registry.resume()
         queries = [(query.stored, query.plan) for query in self._queries.values()]
         held = {
             stored.name: f"{stored.quarantined} (epoch {stored.quarantined_epoch})"
@@ -279,10 +282,12 @@ class Engine:
             if stored.quarantined is not None
         }
         plans = {stored.name: plan for stored, plan in queries if stored.name not in held}
-        table = self._home.costs if costs is None else Costs.read(costs)
+        table, constants = self._home.costs, self._home.constants
+        if costs is not None:
+            table, constants = Costs.read(costs), Constants.read(costs)
         streams = dict.fromkeys(plan.stream.name for plan in plans.values())
         observed = {stream: self._observed(stream) for stream in streams}
-        return explain(plans, held, sql=sql, costs=table, observed=observed)
+        return explain(plans, held, sql=sql, costs=table, constants=constants, observed=observed)
 
     def _observed(self, stream: str) -> Observed:
         """What the home knows of a stream that has run."""
@@ -290,11 +295,13 @@ class Engine:
         names = {query.stored.id: query.stored.name for query in self._queries.values()}
         staying = [member for member in catalog.members(stream) if member[-1] == END_OF_TIME]
         trees: dict[int, list[str]] = {}
-        for tree, _, query, *_ in staying:
+        for tree, _, _, query, *_ in staying:
             if query in names:
                 trees.setdefault(tree, []).append(names[query])
         shared = frozenset(tree for tree, shared, *_ in staying if shared)
-        return Observed(catalog.rate(stream), self._home.optimizer, trees, shared)
+        settled = {tree: node for tree, _, node, *_ in staying if node is not None}
+        nodes = self._home.nodes or (self._home.cores if settled else 1)
+        return Observed(catalog.rate(stream), self._home.optimizer, trees, shared, nodes, settled)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are
@@ -355,7 +362,7 @@ class Engine:
     @property
     def unnamed_queries(self) -> list[str]:
         """The names of those that came as a bare SELECT."""
-        return [name for name in self._unnamed if name.lower() in self._queries]
+        return [name for name in self._registry.unnamed if name.lower() in self._queries]
 
     # running
 
@@ -365,7 +372,7 @@ class Engine:
         With seal=False the run stops at the watermark and a later one goes on from there; after a seal,
         whatever comes is late.
         """
-        self._resume()
+        self._registry.resume()
         self._running.run(seal=seal)
 
     def start(self, trigger: str = "1 second") -> Live:
@@ -374,131 +381,17 @@ class Engine:
         Queries may come and go meanwhile, from any thread, and from other processes (`windrow query`).
         """
         every = parse_duration(trigger)
-        self._resume()
+        self._registry.resume()
         return self._running.start(every)
 
     def heartbeat(self) -> None:
         """Let time go on for streams with an IDLE TIMEOUT that are silent; `start()` does it by itself."""
-        self._resume()
+        self._registry.resume()
         self._running.heartbeat()
 
-    def _resume(self) -> None:
-        """Take up the queries that the home has and this engine has not been told of.
-
-        A query stays until it is dropped: if its stream went on without it, its answers would have a hole.
-        """
-        with self._changing:
-            self._analyst.look_again()
-            stored_queries = self._home.catalog.queries()
-            known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
-            self._let_go({query.stored.id for query in self._queries.values()} - known_ids)
-            taken_up: dict[str, RunningQuery] = {}
-            for stored in stored_queries:
-                if stored.sealed or stored.name.lower() in self._queries:
-                    continue
-                try:
-                    self._relations.recall(stored.stream)
-                    if not self._relations.is_unbounded(stored.stream):
-                        continue  # a frame that can be read again, or one that this engine does not have
-                    bound = self._bound(stored.name, _select(stored.sql, stored.retain), None)
-                    taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
-                except WindrowError as error:
-                    raise HomeError(
-                        f"this home also has query '{stored.name}', which cannot go on: {error}\n"
-                        f"declare what it needs, or drop it with eng.drop('{stored.name}')"
-                    ) from error
-            self._home.catalog.keep_described()
-            self._queries = self._queries | taken_up
-
-    # queries
-
-    def _bound(
-        self,
-        name: str,
-        statement: Query,
-        sink: Callable[[int, pa.Table], None] | None,
-        adding: Mapping[str, _Bound] | None = None,
-    ) -> _Bound:
-        """A query that could be added, also with those that are being added; nothing is kept yet."""
-        known, before = self._queries.get(name.lower()), (adding or {}).get(name.lower())
-        taken = known.stored if known is not None else before.new if before is not None else None
-        if taken is not None:
-            raise StatementError(
-                f"there is a query called '{taken.name}' already",
-                statement.text,
-                *statement.name_span,
-                "use another name, or drop it",
-            )
-        for table in statement.select.find_all(exp.Table):
-            self._relations.recall(table.name)
-        plan = bind(statement, self._relations.known, self._analyst, self._functions.known)
-        stream = plan.stream.name
-        new = NewQuery(name, statement.select_sql, stream, result_schema(plan), statement.retain)
-        is_new = self._home.catalog.same_query(new) is None
-        if is_new and self._relations.is_unbounded(stream) and self._home.catalog.progress(stream).sealed:
-            raise WindrowError(
-                f"stream '{stream}' is sealed in this home: a new query would see no rows; "
-                "use another home, or run(seal=False) next time"
-            )
-        return _Bound(new, plan, sink)
-
-    def _keep(self, adding: Mapping[str, _Bound], answering: list[Request] | None = None) -> None:
-        """Add bound queries, by one transaction, which also answers the requests for them."""
-        if not adding:
-            return
-        with self._home.catalog.transaction() as database:
-            stored = self._home.catalog.insert_queries(database, [bound.new for bound in adding.values()])
-            if answering:
-                Requests.accept(database, answering)
-        self._queries = self._queries | {
-            name: RunningQuery(query, bound.plan, bound.sink)
-            for query, (name, bound) in zip(stored, adding.items(), strict=True)
-        }
-
-    def _let_go(self, ids: set[int]) -> None:
-        """Run queries no longer; an epoch that is under way still has them."""
-        if ids:
-            self._queries = {n: query for n, query in self._queries.items() if query.stored.id not in ids}
-            self._unnamed = self.unnamed_queries
-
-    # what other processes ask for
-
-    def _answer_requests(self) -> None:
-        """Do what clients have asked for; what cannot be done is refused, and nothing else disturbed."""
-        with self._changing:
-            for group in self._requests.waiting():
-                self._analyst.look_again()
-                mark = self._relations.mark()
-                culprit = group[0]
-                try:
-                    if culprit.kind == "drop":
-                        self._drop_for(group)
-                        continue
-                    adding: dict[str, _Bound] = {}
-                    for culprit in group:
-                        known = self._home.catalog.query(culprit.name)
-                        if known is not None:
-                            raise self._home.catalog.taken(known)
-                        statement = _select(culprit.sql, culprit.retain)
-                        adding[culprit.name.lower()] = self._bound(culprit.name, statement, None, adding)
-                    self._keep(adding, group)
-                except Withdrawn:
-                    self._relations.take_back(mark)  # what is left of them is looked at again
-                except Exception as error:  # whatever it is, it is this request's and not the others'
-                    self._relations.take_back(mark)
-                    self._requests.refuse(group, culprit, error)
-
-    def _drop_for(self, group: list[Request]) -> None:
-        with self._home.catalog.transaction() as database:
-            stored = []
-            for request in group:
-                found = self._home.catalog.query(request.name)
-                if found is None:
-                    raise self._requests.unknown(request.name)
-                stored.append(found)
-            self._home.forget_queries(database, stored, self._clock())
-            Requests.accept(database, group)
-        self._let_go({query.id for query in stored})
+    @property
+    def _queries(self) -> dict[str, RunningQuery]:
+        return self._registry.queries
 
     def _registered(self, name: str) -> RunningQuery:
         found = self._queries.get(name.lower())
@@ -508,22 +401,6 @@ class Engine:
                 f"there is no query '{name}'; {suggestion(name, self.queries) or f'registered: {known}'}"
             )
         return found
-
-
-@dataclass(frozen=True)
-class _Bound:
-    """A query that has been bound and is not yet added."""
-
-    new: NewQuery
-    plan: AggregateQuery
-    sink: Callable[[int, pa.Table], None] | None
-
-
-def _select(sql: str, retain: int | None) -> Query:
-    """The statement of a query that a home has, or is to have."""
-    (statement,) = parse(sql)
-    assert isinstance(statement, Query)
-    return replace(statement, retain=retain)
 
 
 def _positive(what: str, duration: str | None) -> int | None:

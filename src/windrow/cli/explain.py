@@ -24,7 +24,7 @@ from windrow.cli.terminal import messages_console
 @click.option(
     "--costs",
     type=click.Path(exists=True, dir_okay=False),
-    help="Choose algorithms by this table: HOME/costs.json, as windrow calibrate writes it.",
+    help="Choose algorithms and price trees by this table: HOME/costs.json, as windrow calibrate writes it.",
 )
 def explain(
     file: IO[bytes] | None, home: str | None, picture: str | None, sql: bool, costs: str | None

@@ -19,6 +19,14 @@ from windrow.errors import QueryFailed
 if TYPE_CHECKING:
     import windrow
 
+OPTIMIZERS = ("max_share", "tri_weave", "weave_share", "insert_then_weave", "no_share")
+PLACEMENTS = (
+    *("g_rand", "g_rr", "g_tl"),
+    *("w_rand", "w_rr", "w_tl", "w_tn", "w_i"),
+    *("wg_rand", "wg_rr", "wg_tl", "wg_tn", "wg_i"),
+)
+"""Spelled out: to ask the planner takes a moment that `windrow --help` should not."""
+
 
 @click.command(short_help="Run the queries of a file over its streams.")
 @statements_file
@@ -52,6 +60,21 @@ if TYPE_CHECKING:
     help="How many answers of an unnamed query to print: the latest ones; 0 prints all.",
 )
 @click.option(
+    "--optimizer",
+    type=click.Choice((*OPTIMIZERS, *PLACEMENTS), case_sensitive=False),
+    metavar="NAME",
+    help="Let this optimizer plan which queries share their slices: max_share, tri_weave, weave_share, "
+    "insert_then_weave, no_share; or, for windows that Spark tasks hold, one of the thirteen placements: "
+    "w_tl, wg_tn, wg_i, … By default the cheapest plan that is found is taken.",
+)
+@click.option(
+    "--nodes",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Let so many Spark tasks hold the windows; 1 leaves them to the driver. By default as many as "
+    "there are cores take over where a batch takes seconds to answer.",
+)
+@click.option(
     "--metrics",
     type=click.IntRange(0, 65_535),
     metavar="PORT",
@@ -70,6 +93,8 @@ def run(
     seal: bool,
     trigger: str | None,
     rows: int,
+    optimizer: str | None,
+    nodes: int | None,
     metrics: int | None,
     log: str | None,
 ) -> None:
@@ -112,7 +137,7 @@ def run(
             from windrow.api.homes import log_to
 
             held.enter_context(log_to(log))
-        eng = held.enter_context(engine(home))
+        eng = held.enter_context(engine(home, optimizer, nodes))
         eng.execute(text)
         if metrics is not None:
             server = held.enter_context(eng.serve_metrics(metrics))

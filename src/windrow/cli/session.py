@@ -25,19 +25,23 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def engine(home: str | os.PathLike[str] | None = None) -> Iterator[windrow.Engine]:
+def engine(
+    home: str | os.PathLike[str] | None = None, optimizer: str | None = None, nodes: int | None = None
+) -> Iterator[windrow.Engine]:
     """An engine, closed at the end; Spark is started if it is not running."""
     with tempfile.TemporaryFile(prefix="windrow-spark-", suffix=".log") as log:
         with status("starting Spark …"):
-            opened = _open(home, log)
+            opened = _open(home, optimizer, nodes, log)
         with opened, _warnings_shown():
             yield opened
 
 
-def _open(home: str | os.PathLike[str] | None, log: IO[bytes]) -> windrow.Engine:
+def _open(
+    home: str | os.PathLike[str] | None, optimizer: str | None, nodes: int | None, log: IO[bytes]
+) -> windrow.Engine:
     try:
         with _standard_error_to(log):
-            return windrow.Engine(home)
+            return windrow.Engine(home, optimizer=optimizer, nodes=nodes)
     except WindrowError:
         raise
     except Exception as error:

@@ -155,6 +155,11 @@ class SharedAggregate:
         """Closed slices that begin before this are in no window to come."""
         return int(np.min(self._next_ends() - self._range, initial=END_OF_TIME))
 
+    @property
+    def next_end(self) -> int:
+        """When a window is evaluated next."""
+        return int(np.min(self._next_ends(), initial=END_OF_TIME))
+
     def _next_ends(self) -> Array:
         """When each window is evaluated next; the end of time for those that are not any more."""
         after = self._answered()
@@ -167,7 +172,7 @@ class SharedAggregate:
 
     def closes(self, until: int) -> bool:
         """Whether advancing that far could answer anything."""
-        return self.entries > 0 and bool(np.any(self._next_ends() <= until))
+        return self.entries > 0 and self.next_end <= until
 
     def push(self, tables: Sequence[pa.Table]) -> None:
         """Take in what the passes over a batch have collected: mostly one table, with a `_slice` column,

@@ -47,7 +47,7 @@ CREATE TABLE queries (
 CREATE UNIQUE INDEX live_queries ON queries (name) WHERE NOT dropped;
 CREATE TABLE trees (
     id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL COLLATE NOCASE, shared INTEGER NOT NULL,
-    entries INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0);
+    node INTEGER, entries INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0);
 CREATE TABLE members (
     tree INTEGER NOT NULL, query INTEGER NOT NULL, joined INTEGER, after INTEGER NOT NULL,
     until INTEGER NOT NULL,
@@ -290,9 +290,9 @@ class Catalog:
         )
 
     def members(self, stream: str) -> list[tuple[Any, ...]]:
-        """Who is in which tree of a stream: tree, whether it is shared, query, joined, after, until."""
+        """Who is in which tree of a stream: tree, shared or not, its node, query, joined, after, until."""
         return self.rows(
-            "SELECT t.id, t.shared, m.query, m.joined, m.after, m.until FROM trees t "
+            "SELECT t.id, t.shared, t.node, m.query, m.joined, m.after, m.until FROM trees t "
             "JOIN members m ON m.tree = t.id WHERE t.stream = ? ORDER BY t.id, m.query",
             stream,
         )
@@ -306,8 +306,8 @@ class Catalog:
             )
             database.execute("DELETE FROM trees WHERE stream = ?", (stream,))
             database.executemany(
-                "INSERT INTO trees (id, stream, shared) VALUES (?, ?, ?)",
-                [(tree.id, stream, tree.shared) for tree in forest.trees],
+                "INSERT INTO trees (id, stream, shared, node) VALUES (?, ?, ?, ?)",
+                [(tree.id, stream, tree.shared, tree.node) for tree in forest.trees],
             )
             database.executemany(
                 "INSERT INTO members VALUES (?, ?, ?, ?, ?)",
@@ -439,6 +439,15 @@ class Catalog:
         if len(recent) < 2 or recent[0][1] <= recent[-1][1]:
             return None
         return sum(rows for rows, _ in recent[:-1]) * 1e6 / (recent[0][1] - recent[-1][1])
+
+    def batch_seconds(self, stream: str) -> float | None:
+        """How much event time a batch brings, of late; None as long as nobody can know."""
+        recent = self.rows(
+            "SELECT watermark FROM epochs WHERE stream = ? AND watermark IS NOT NULL AND batch IS NOT NULL "
+            "ORDER BY epoch DESC LIMIT 20",
+            stream,
+        )
+        return (recent[0][0] - recent[-1][0]) / 1e6 / (len(recent) - 1) if len(recent) > 1 else None
 
     # files
 

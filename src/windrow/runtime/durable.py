@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import uuid
 import zlib
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
@@ -15,6 +16,13 @@ from windrow.errors import HomeError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
+
+
+def new_path(home: Path, folder: str, epoch: int, suffix: str) -> Path:
+    """A path that no file has had; the attempt is in the name, so a replay never meets its past."""
+    path = home / folder / f"{epoch:09d}-{uuid.uuid4().hex[:8]}.{suffix}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def force(path: Path) -> tuple[int, int]:

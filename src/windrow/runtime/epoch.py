@@ -18,31 +18,36 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute
 from py4j.protocol import Py4JNetworkError
 
 from windrow.errors import HomeError, SourceError, WindrowError
 from windrow.operators.shared_aggregate import QUERY, AnswersFailed
 from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.runtime.analysis import SPARK_ERRORS, reason
+from windrow.runtime.answering import Answered, Answering
 from windrow.runtime.durable import explained
 from windrow.runtime.faults import reach
 from windrow.runtime.home import Advance, Epoch
+from windrow.runtime.logs import LOG
 from windrow.runtime.project import project
 from windrow.runtime.report import EpochReport, log_epoch
-from windrow.runtime.results import END, ResultWriter
+from windrow.runtime.results import ResultWriter
 from windrow.runtime.sinks import deliver
 from windrow.runtime.slice_log import State
+from windrow.runtime.tree_state import AwayState
+from windrow.runtime.tree_tasks import TasksFailed, TreeTasks
+from windrow.runtime.tree_worker import NodeFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from windrow.runtime.catalog import StoredQuery
     from windrow.runtime.home import Home
     from windrow.runtime.stage import Part
+    from windrow.runtime.tree_state import Shape
     from windrow.runtime.trees import RunningTree
 
 MACHINE = (HomeError, MemoryError, OSError, sqlite3.Error, Py4JNetworkError)
@@ -59,17 +64,6 @@ class _Ticket:
     reports: list[EpochReport] = field(default_factory=list)
     done: bool = False
     error: BaseException | None = None
-
-
-@dataclass
-class _Answers:
-    """What one query has answered in an epoch."""
-
-    count: int = 0
-    latest_end: int | None = None
-    last: pa.Table | None = None
-    kept: list[pa.Table] = field(default_factory=list)
-    """All of them, where a sink wants them."""
 
 
 class _Culprit(Exception):
@@ -92,6 +86,7 @@ class Epochs:
         self._waiting: list[_Ticket] = []
         self._queue = Lock()
         self._one_at_a_time = Lock()
+        self._tasks = TreeTasks(spark, home)
 
     def run(self, *parts: Part) -> list[EpochReport]:
         """Commit parts, in one epoch with all others that wait at this moment."""
@@ -135,6 +130,11 @@ class Epochs:
                     tree.apart |= queries  # to find out which of them it is
                 else:
                     suspects |= queries
+            except TasksFailed as failed:
+                LOG.warning("trees no longer run in Spark tasks, but in the driver: %s", failed)
+                self._home.nodes = 1
+                for part in parts:
+                    part.runner.forest.come_home()
             except (OSError, sqlite3.Error) as error:
                 raise HomeError(
                     f"epoch {number} could not be committed to {self._home.path}: {explained(error)}. "
@@ -150,19 +150,27 @@ class Epochs:
 
     def _attempt(self, number: int, parts: list[Part]) -> list[EpochReport]:
         epoch = Epoch(number, max(part.clock for part in parts))
-        results = ResultWriter(self._home, number)
+        results = ResultWriter(self._home.path, number)
         queries = [query for part in parts for query in part.queries]
         for query in queries:
             if query.sink is not None and query.stored.delivered is None:
                 query.stored = replace(query.stored, delivered=number - 1)
         try:
-            answers: dict[int, _Answers] = {}
+            answers: dict[int, Answered] = {}
             for part in parts:
                 failed = {query.stored.id for query in part.queries if query.stored.name in part.failed}
                 part.runner.forest.leave(failed, part.evaluated)
                 part.trees = [tree for tree in part.trees if tree.members]
+                kept = {query.stored.id for query in part.queries if query.sink is not None}
+                answering = Answering(results, watched=len(part.queries) <= MOST_WATCHED, kept=kept)
                 for tree in part.trees:
-                    self._answer(part, tree, results, answers)
+                    if tree.node is None:
+                        self._answer(part, tree, answering)
+                away = [tree for tree in part.trees if tree.node is not None]
+                if away:
+                    self._answer_away(epoch, part, away, answering)
+                answers |= {number: Answered() for tree in part.trees for number in tree.members}
+                answers |= answering.by_query
             reach("queries answered")
             writing = time.perf_counter()
             after = [self._record(part, answers, epoch) for part in parts]
@@ -195,61 +203,47 @@ class Epochs:
         reach("answers delivered")
         return reports
 
-    def _answer(
-        self, part: Part, tree: RunningTree, results: ResultWriter, answers: dict[int, _Answers]
-    ) -> None:
-        """Let a tree take in its partials, and write the answers of its queries."""
-        until = END_OF_TIME if part.progress.sealed else part.progress.watermark
-        queries = {query.stored.id: query for query in tree.queries}
-        for number in queries:
-            answers.setdefault(number, _Answers())
-        tables = self._tables(part, tree, until)
-        watched = len(part.queries) <= MOST_WATCHED
-        while True:
-            try:
-                table = next(tables, None)
-            except MACHINE:
-                raise
-            except AnswersFailed as failed:
-                if isinstance(failed.error, MACHINE):
-                    raise failed.error from None
-                raise _Culprit(part, tree, failed.queries, failed.error) from failed
-            except Exception as error:
-                raise _Culprit(part, tree, queries, error) from error
-            if table is None:
-                return
-            whose = table[QUERY].to_numpy()
-            results.write(queries[int(whose[0])].stored, table)
-            finish = table[END].cast(pa.int64()).to_numpy()
-            first = np.flatnonzero(np.diff(whose, prepend=-1))
-            last = np.append(first[1:], len(whose))
-            for place, until_place, end in zip(
-                first.tolist(), last.tolist(), np.maximum.reduceat(finish, first).tolist(), strict=True
-            ):
-                query = queries[int(whose[place])]
-                answered = answers[query.stored.id]
-                answered.count += until_place - place
-                answered.latest_end = max(end, answered.latest_end or end)
-                if watched or query.sink is not None:
-                    own = table.slice(place, until_place - place).drop_columns([QUERY])
-                    answered.last = _last_evaluation(own)
-                    if query.sink is not None:
-                        answered.kept.append(own)
+    def _answer(self, part: Part, tree: RunningTree, answering: Answering) -> None:
+        """Let a tree take in its partials, and take its answers."""
+        until = _until(part)
+        try:
+            state = tree.load(part.runner.log, part.evaluated)
+            assert not isinstance(state, AwayState)
+            state.push(tree.collected(part.partials))
+            if until is not None:
+                for shape, answers in state.advance(until):
+                    self._take(shape, answers, answering)
+        except MACHINE:
+            raise
+        except AnswersFailed as failed:
+            raise _blamed(part, tree, failed) from failed
+        except Exception as error:
+            raise _Culprit(part, tree, tree.members, error) from error
 
-    def _tables(self, part: Part, tree: RunningTree, until: int | None) -> Iterator[pa.Table]:
-        """Result rows of the tree's queries, those of a query together."""
-        state = tree.load(part.runner.log, part.evaluated)
-        state.push(part.partials)
-        if until is not None:
-            for plan, answers in state.advance(until):
+    def _take(self, shape: Shape, answers: pa.Table, answering: Answering) -> None:
+        try:
+            rows = project(self._spark, shape.plan, answers)
+        except Exception as error:
+            raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
+        answering.take(shape.schema_id, rows)
+
+    def _answer_away(self, epoch: Epoch, part: Part, trees: list[RunningTree], answering: Answering) -> None:
+        """The same for trees that Spark tasks hold."""
+        by_number = {tree.id: tree for tree in trees}
+        found = self._tasks.run(epoch.number, part, trees, _until(part), watched=answering.watched)
+        for node, done in found.items():
+            if isinstance(done, NodeFailed):
+                raise _blamed(part, by_number[done.tree], AnswersFailed(list(done.queries), done.error))
+            answering.add(done.answered)
+            epoch.files += done.files
+            part.node_seconds[node] = done.seconds
+            for number, shape, answers in done.unprojected:
                 try:
-                    rows = project(self._spark, plan, answers)
-                except Exception as error:
-                    raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
-                if len(rows):
-                    yield rows
+                    self._take(shape, answers, answering)
+                except AnswersFailed as error:
+                    raise _blamed(part, by_number[number], error) from error
 
-    def _record(self, part: Part, answers: Mapping[int, _Answers], epoch: Epoch) -> list[StoredQuery]:
+    def _record(self, part: Part, answers: Mapping[int, Answered], epoch: Epoch) -> list[StoredQuery]:
         """Write a stream's slices and refused rows; its queries as they are after the epoch."""
         states: list[State] = []
         horizons: dict[int, int | None] = {}
@@ -264,7 +258,7 @@ class Epochs:
         if part.progress.sealed:
             forest.leave([number for tree in part.trees for number in tree.members], part.evaluated)
         for query in part.queries:
-            stored, answered = query.stored, answers.get(query.stored.id, _Answers())
+            stored, answered = query.stored, answers.get(query.stored.id, Answered())
             error = part.failed.get(stored.name)
             if answered.count or error is not None or part.progress.sealed or not stored.started:
                 latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
@@ -299,7 +293,7 @@ class Epochs:
 
     @staticmethod
     def _report(
-        number: int, part: Part, answers: Mapping[int, _Answers], committing: float, writing: float
+        number: int, part: Part, answers: Mapping[int, Answered], committing: float, writing: float
     ) -> EpochReport:
         answered = {
             query.stored.name: answers[query.stored.id]
@@ -312,10 +306,17 @@ class Epochs:
             {name: found.count for name, found in answered.items()},
             {name: found.last for name, found in answered.items() if found.last is not None},
             {name: str(error) for name, error in part.failed.items()},
-            committing, writing, part.runner.forest.reweaving.failures,
+            committing, writing, part.node_seconds, part.runner.forest.reweaving.failures,
         )  # fmt: skip
 
 
-def _last_evaluation(answers: pa.Table) -> pa.Table:
-    last = answers["window_end"]
-    return answers.filter(pa.compute.equal(last, pa.compute.max(last)))
+def _until(part: Part) -> int | None:
+    """Up to where windows are answered."""
+    return END_OF_TIME if part.progress.sealed else part.progress.watermark
+
+
+def _blamed(part: Part, tree: RunningTree, failed: AnswersFailed) -> Exception:
+    """Whose fault it is that answers could not be made: the machine's, or one of the queries'."""
+    if isinstance(failed.error, MACHINE):
+        return failed.error
+    return _Culprit(part, tree, failed.queries, failed.error)

@@ -14,7 +14,9 @@ from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import sharing_class
 from windrow.optimizer.weave import Weaver, planning_seconds
 from windrow.runtime.reweaving import Reweaving, matched
-from windrow.runtime.trees import Membership, RunningTree, SharedState
+from windrow.runtime.spreading import Spreading
+from windrow.runtime.tree_state import AwayState, SharedState
+from windrow.runtime.trees import Membership, RunningTree
 from windrow.slicing import RowWindow, slices
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Forest:
         self._planned: dict[int, Tree] = {}
         self._separated: dict[Hashable, tuple[list[Tree], bool]] = {}
         self.reweaving = Reweaving()
+        self._spreading = Spreading(home, stream)
         self.changed = False
         """Whether the catalog does not know yet who is in which tree."""
 
@@ -72,6 +75,7 @@ class Forest:
             self._plant(fresh, latest, evaluated, anew=anew)
         if whole and not anew:
             self._reweave(latest, evaluated, changed=bool(fresh or gone))
+            self._spread()
         return [tree for tree in trees.values() if not tree.members.keys().isdisjoint(running)]
 
     def leave(self, queries: Iterable[int], evaluated: int) -> None:
@@ -123,6 +127,30 @@ class Forest:
         for goal in goals:
             self._planned.pop(goal.id, None)
         self._let_movers_go(evaluated)
+
+    def _spread(self) -> None:
+        """Settle trees on nodes; a class that keeps one of them busier than the rest is planned anew."""
+        if not self._spreading.due(changed=self.changed):
+            return
+        costs: dict[int, float] = {}
+        classes = self._by_class()
+        for trees in classes.values():
+            weaver = self._weaver(trees, trees[0].any_query)
+            costs |= {tree.id: weaver.final(self._woven(tree, weaver)) for tree in trees}
+        self.changed |= self._spreading.settle(self.trees, costs)
+        for alike, trees in classes.items():
+            windows = [tree.windows for tree in trees]
+            of_trees = [costs[tree.id] for tree in trees]
+            if self._spreading.wants_plan(alike, windows, of_trees, sum(costs.values())):
+                weaver = self._weaver(trees, trees[0].any_query)
+                if self.reweaving.begin(alike, weaver, windows):
+                    self._spreading.planned(alike, windows)
+
+    def come_home(self) -> None:
+        """Let the driver hold all trees."""
+        self.changed = True
+        for tree in self.trees:
+            tree.settle(None)
 
     def _let_movers_go(self, evaluated: int) -> None:
         """Queries leave their old tree when the new one answers them."""
@@ -180,11 +208,11 @@ class Forest:
     def _known(self, running: dict[int, RunningQuery]) -> dict[int, RunningTree]:
         if self._trees is None:
             self._trees = {}
-            for number, shared, query, joined, after, until in self._home.catalog.members(self._stream):
+            for number, shared, node, query, joined, after, until in self._home.catalog.members(self._stream):
                 if query not in running:
                     self.changed = True
                     continue
-                tree = self._trees.setdefault(number, RunningTree(number, {}, bool(shared)))
+                tree = self._trees.setdefault(number, RunningTree(number, {}, bool(shared), node))
                 # A home of an earlier format does not say behind what it answers.
                 after = max(after, _answered_after(running[query], joined))
                 tree.members[query] = Membership(running[query], joined, after, until)
@@ -264,10 +292,15 @@ class Forest:
         return tree
 
     def _weaver(self, trees: list[RunningTree], query: RunningQuery) -> Weaver:
-        known = [tree.state.operator.groups_known for tree in trees if isinstance(tree.state, SharedState)]
-        rate = self._home.catalog.rate(self._stream)
+        states = [tree.state for tree in trees if isinstance(tree.state, SharedState | AwayState)]
+        known = [state.operator.groups_known for state in states if state.operator.groups_known]
         return Weaver.of(
-            rate, max(known, default=None), grouped=bool(query.plan.keys), hint=self._home.optimizer
+            self._home.catalog.rate(self._stream),
+            max(known, default=None),
+            grouped=bool(query.plan.keys),
+            hint=self._home.optimizer,
+            nodes=self._spreading.nodes,
+            constants=self._home.constants,
         )
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -21,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
 from windrow.final import Costs, shipped_costs
+from windrow.optimizer.weave import SECONDS, Constants
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
-from windrow.runtime.durable import check, explained, force, force_directories, remove
+from windrow.runtime.durable import check, explained, force, force_directories, new_path, remove
 from windrow.runtime.faults import reach
 from windrow.runtime.lock import holding
 from windrow.runtime.logs import event
@@ -77,6 +77,9 @@ class Home:
         """By pass, for how many batches more its values are not worth being counted (not on disk)."""
         self.optimizer: str | None = None
         """Which optimizer plans the trees; None: whichever finds the cheapest plan."""
+        self.nodes: int | None = None
+        """How many Spark tasks hold trees, or 1: none do; None: as many as there are cores, where it pays."""
+        self.cores = 1
         self._counting = Lock()
         self._last_tree = 0
         try:
@@ -124,6 +127,11 @@ class Home:
         """What algorithms cost: as measured for this home, or as shipped."""
         return Costs.read(self.costs_path) if self.costs_path.exists() else shipped_costs()
 
+    @cached_property
+    def constants(self) -> Constants:
+        """What shared plans are priced by: as measured for this home, or as shipped."""
+        return Constants.read(self.costs_path) if self.costs_path.exists() else SECONDS
+
     def close(self) -> None:
         """Close the catalog."""
         self.catalog.close()
@@ -165,10 +173,8 @@ class Home:
         return len(orphans)
 
     def new_path(self, folder: str, epoch: int, suffix: str) -> Path:
-        """A path that no file has had; the attempt is in the name, so a replay never meets its past."""
-        path = self.path / folder / f"{epoch:09d}-{uuid.uuid4().hex[:8]}.{suffix}"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        return path
+        """A path that no file of the home has had."""
+        return new_path(self.path, folder, epoch, suffix)
 
     def forced(self, files: Iterable[DataFile]) -> list[DataFile]:
         """The files, forced to disk, with their sizes and checksums."""

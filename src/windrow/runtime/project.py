@@ -23,13 +23,18 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery
 
 
+def renamed(query: AggregateQuery, answers: pa.Table) -> pa.Table:
+    """The result rows of a query that computes nothing from its answers."""
+    schema = _schema(query)
+    names = [*query.window_columns, *(o.answer for o in query.outputs), QUERY]
+    return pa.table([answers[name] for name in names], names=schema.names).cast(schema)
+
+
 def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa.Table:
     """The result rows of a query, from its answers; `_query` stays as it is."""
-    schema = result_schema(query).append(pa.field(QUERY, pa.int32()))
     if not query.needs_projection:
-        names = [*query.window_columns, *(o.answer for o in query.outputs), QUERY]
-        columns = [answers[name] for name in names]
-        return pa.table(columns, names=schema.names).cast(schema)
+        return renamed(query, answers)
+    schema = _schema(query)
     items = ", ".join(
         [*query.window_columns, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs)), QUERY]
     )
@@ -43,3 +48,7 @@ def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa
             return frame.toArrow().rename_columns(schema.names).cast(schema)
     except SPARK_ERRORS as error:
         raise QueryFailed(reason(error)) from error
+
+
+def _schema(query: AggregateQuery) -> pa.Schema:
+    return result_schema(query).append(pa.field(QUERY, pa.int32()))

@@ -40,6 +40,8 @@ class EpochReport:
     """How much of it was writing slices, forcing to disk and committing; answers are written before that."""
     writing_seconds: float = 0.0
     """How much of it was writing answers."""
+    node_seconds: Mapping[int, float] = field(default_factory=dict)
+    """How long each Spark task that holds trees had to do, by node."""
     plans_failed: int = 0
     """How often trees could not be planned anew since the engine started, a fault of Windrow's that costs
     speed, not answers; the log has the reasons."""
@@ -75,4 +77,5 @@ def log_epoch(report: EpochReport, part: Part) -> None:
         epoch=epoch, stream=stream, batch=report.batch, rows=report.rows, late=report.late, dead=report.dead,
         watermark=report.watermark, idle=report.idle, answers=answers, seconds=report.seconds,
         commit_seconds=report.commit_seconds,
+        node_seconds=list(report.node_seconds.values()),
     )  # fmt: skip

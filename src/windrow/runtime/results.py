@@ -20,7 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.operators.shared_aggregate import QUERY as QUERY
 from windrow.runtime.catalog import DataFile
-from windrow.runtime.durable import check, reading
+from windrow.runtime.durable import check, new_path, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,22 +45,22 @@ def result_schema(query: AggregateQuery) -> pa.Schema:
 class ResultWriter:
     """Writes the answers of one epoch, a file a schema."""
 
-    def __init__(self, home: Home, epoch: int) -> None:
+    def __init__(self, home: Path, epoch: int) -> None:
         self._home = home
         self._epoch = epoch
         self._files: dict[str, _ResultFile] = {}
         self.seconds = 0.0
         """How long writing has taken."""
 
-    def write(self, query: StoredQuery, answers: pa.Table) -> None:
-        """Add answers of a query, or of several with the same schema; `_query` says whose they are."""
+    def write(self, schema: str, answers: pa.Table) -> None:
+        """Add answers of queries whose results have this schema; `_query` says whose they are."""
         begun = perf_counter()
         epoch = np.full(len(answers), self._epoch, np.int64)
         answers = answers.append_column(EPOCH, pa.array(epoch))
-        if query.schema_id not in self._files:
-            path = self._home.new_path(f"results/{query.schema_id}", self._epoch, "parquet")
-            self._files[query.schema_id] = _ResultFile(path, answers.schema)
-        self._files[query.schema_id].write(answers)
+        if schema not in self._files:
+            path = new_path(self._home, f"results/{schema}", self._epoch, "parquet")
+            self._files[schema] = _ResultFile(path, answers.schema)
+        self._files[schema].write(answers)
         self.seconds += perf_counter() - begun
 
     def close(self) -> list[DataFile]:
@@ -71,8 +71,8 @@ class ResultWriter:
         self.seconds += perf_counter() - begun
         return [
             DataFile(
-                self._home.name_of(file.path), "results", schema, self._epoch, self._epoch, file.rows,
-                file.earliest, file.latest,
+                str(file.path.relative_to(self._home)), "results", schema, self._epoch, self._epoch,
+                file.rows, file.earliest, file.latest,
             )
             for schema, file in self._files.items()
         ]  # fmt: skip

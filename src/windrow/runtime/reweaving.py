@@ -34,13 +34,15 @@ class Reweaving:
         self.failures = 0
         """Plans that could not be made; the log has the reasons."""
 
-    def begin(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> None:
-        """Plan the trees of a class anew, unless a plan is being made."""
-        if self._thread is None or not self._thread.is_alive():
-            self._thread = Thread(
-                target=self._plan, args=(alike, weaver, trees), name="windrow reweaving", daemon=True
-            )
-            self._thread.start()
+    def begin(self, alike: Hashable, weaver: Weaver, trees: Sequence[set[Window]]) -> bool:
+        """Plan the trees of a class anew, unless a plan is being made; whether it is begun."""
+        if self._thread is not None and self._thread.is_alive():
+            return False
+        self._thread = Thread(
+            target=self._plan, args=(alike, weaver, trees), name="windrow reweaving", daemon=True
+        )
+        self._thread.start()
+        return True
 
     @property
     def ready(self) -> bool:
@@ -74,7 +76,7 @@ class Reweaving:
 def _planned(weaver: Weaver, trees: Sequence[set[Window]]) -> list[set[Window]] | None:
     """Other trees for the same windows, if they pay or were asked for."""
     present = [weaver.model.tree(tree) for tree in trees]
-    if weaver.hint is None and not weaver.may_save(present):
+    if weaver.hint is None and weaver.nodes == 1 and not weaver.may_save(present):
         return None
     planned = weaver.plant([window for tree in trees for window in tree], BACKGROUND_SECONDS)
     pays = weaver.cost(planned) < WORTH_IT * weaver.cost(present)

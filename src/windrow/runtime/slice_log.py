@@ -75,17 +75,16 @@ class SliceLog:
 
     def read(self, tree: int) -> tuple[list[pa.Table], pa.Table | None]:
         """A tree's closed slices, in the order in which they were closed, and its open ones."""
-        closed: list[pa.Table] = []
-        opened: pa.Table | None = None
-        for file in self.files():
-            for segment in self.segments(file):
-                if segment.tree == tree:
-                    table = _read(self._home.path / file.path, segment)
-                    if not segment.closed:
-                        opened = table
-                    elif table is not None:
-                        closed.append(table)
-        return closed, opened
+        return read_slices(self.slices_of(tree))
+
+    def slices_of(self, tree: int) -> list[tuple[Path, Segment]]:
+        """Where they are."""
+        return [
+            (self._home.path / file.path, segment)
+            for file in self.files()
+            for segment in self.segments(file)
+            if segment.tree == tree
+        ]
 
     def write(self, epoch: int, states: Iterable[State]) -> DataFile:
         """Write the states of an epoch's trees."""
@@ -153,6 +152,19 @@ class SliceLog:
         rows = sum(segment.rows for segment in segments)
         first, last = files[0], files[-1]
         return replace(first, path=self._home.name_of(path), last_epoch=last.last_epoch, rows=rows)
+
+
+def read_slices(segments: Iterable[tuple[Path, Segment]]) -> tuple[list[pa.Table], pa.Table | None]:
+    """Closed slices, in the order in which they were closed, and open ones, from where they are."""
+    closed: list[pa.Table] = []
+    opened: pa.Table | None = None
+    for path, segment in segments:
+        table = _read(path, segment)
+        if not segment.closed:
+            opened = table
+        elif table is not None:
+            closed.append(table)
+    return closed, opened
 
 
 def write_file(path: Path, states: Iterable[State]) -> list[Segment]:

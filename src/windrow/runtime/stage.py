@@ -75,6 +75,8 @@ class Part:
     """What was collected for each query, by name: a table from each of its passes."""
     failed: dict[str, Exception] = field(default_factory=dict)
     """Queries to be quarantined, by name."""
+    node_seconds: dict[int, float] = field(default_factory=dict)
+    """How long the Spark tasks took that hold trees, by node."""
     refused: Callable[[int], list[DataFile]] = lambda epoch: []
     """Writes the late and dead rows, with the number of the epoch."""
     begun: float = field(default_factory=time.perf_counter)

@@ -1,4 +1,4 @@
-"""The trees of a stream: which queries share their slices, and the state of each tree.
+"""The trees of a stream: which queries share their slices, and where the state of each tree is.
 
 A query alone has the operator that suits it; queries of one class share a `SharedAggregate`. Trees have
 numbers, by which the slice log keeps their slices, and the catalog remembers who is in which. What is
@@ -11,19 +11,17 @@ from dataclasses import dataclass, field
 from threading import RLock
 from typing import TYPE_CHECKING
 
-import numpy as np
-import pyarrow as pa
-
-from windrow.operators.shared_aggregate import QUERY, Groups, Member, SharedAggregate
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
 from windrow.optimizer import window_operator
+from windrow.runtime.tree_state import AloneState, AwayState, SharedState, TreePlan
 from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
 
     from windrow.logical import AggregateQuery
-    from windrow.operators.base import WindowOperator
     from windrow.runtime.catalog import StoredQuery
     from windrow.runtime.slice_log import SliceLog
     from windrow.slicing import Window
@@ -67,7 +65,9 @@ class RunningTree:
     """By the number of the query."""
     shared: bool = False
     """Whether it has, or had, several queries."""
-    state: AloneState | SharedState | None = None
+    node: int | None = None
+    """Which of the Spark tasks has its state; None: the driver."""
+    state: AloneState | SharedState | AwayState | None = None
     apart: set[int] = field(default_factory=set)
     """Queries that are answered one by one, because one of them is suspected to fail."""
     _loading: RLock = field(default_factory=RLock, repr=False)
@@ -87,16 +87,36 @@ class RunningTree:
         """The queries in it."""
         return [member.query for member in self.members.values()]
 
-    def load(self, log: SliceLog, evaluated: int) -> AloneState | SharedState:
-        """The state, read back from the slice log if it is not in memory.
+    @property
+    def plan(self) -> TreePlan:
+        """The queries in it, as its state sees them."""
+        return TreePlan.of(self.members.values(), self.apart)
+
+    def collected(self, partials: Mapping[str, list[pa.Table]]) -> list[pa.Table]:
+        """What was collected for its queries, of what there is by their names: mostly one table for all."""
+        tables = (table for query in self.queries for table in partials.get(query.stored.name, ()))
+        return list({id(table): table for table in tables}.values())
+
+    def settle(self, node: int | None) -> None:
+        """Let the state be held by a Spark task from now on, or by the driver (None)."""
+        with self._loading:
+            if node != self.node:
+                self.node = node
+                self.state = None
+                self.shared |= node is not None
+
+    def load(self, log: SliceLog, evaluated: int) -> AloneState | SharedState | AwayState:
+        """The state, read back from the slice log if it is not in memory, unless a task is to have it.
 
         `evaluated`: up to where the stream's windows have been answered.
         """
         with self._loading:
+            if self.state is None and self.node is not None:
+                self.state = AwayState(self.plan)
             if self.state is None:
                 closed, opened = log.read(self.id)
                 if self.shared:
-                    state = SharedState(self.members.values(), self.apart)
+                    state = SharedState(self.plan)
                     state.operator.restore(closed, opened, evaluated)
                     self.state = state
                 else:
@@ -118,82 +138,10 @@ class RunningTree:
         self.shared |= becomes_shared
         if self.state is None or not members:
             return
-        if isinstance(self.state, SharedState):
-            self.state.set_members(members.values())
+        if isinstance(self.state, SharedState | AwayState):
+            self.state.set_plan(self.plan)
         elif becomes_shared:
             held = self.state.operator
             assert isinstance(held, WindowAggregate)
-            self.state = SharedState(members.values(), self.apart)
+            self.state = SharedState(self.plan)
             self.state.operator.restore([held.held_slices()], held.open_slices(), evaluated)
-
-
-class AloneState:
-    """The state of a tree of one query."""
-
-    def __init__(self, query: RunningQuery, operator: WindowOperator) -> None:
-        self.query = query
-        self.operator = operator
-
-    def push(self, tables: Mapping[str, list[pa.Table]]) -> None:
-        """Take in what was collected for the query, by its name."""
-        for table in tables.get(self.query.stored.name, ()):
-            if len(table):
-                self.operator.push(table)
-
-    def advance(self, until: int) -> Iterator[tuple[AggregateQuery, pa.Table]]:
-        """Answers, with the plan that they are of and the number of the query in `_query`."""
-        for table in self.operator.advance(until):
-            number = np.full(len(table), self.query.stored.id, np.int32)
-            yield self.query.plan, table.append_column(QUERY, pa.array(number))
-
-
-class SharedState:
-    """The state of a tree of several queries."""
-
-    def __init__(self, members: Iterable[Membership], apart: set[int]) -> None:
-        members = list(members)
-        plan = members[0].query.plan
-        self._apart = apart
-        self._shapes: dict[Hashable, int] = {}
-        self._plans: list[AggregateQuery] = []
-        groups = Groups(plan.keys, plan.key_types, plan.stream.time_type)
-        self.operator = SharedAggregate(groups, self._members(members))
-
-    def set_members(self, members: Iterable[Membership]) -> None:
-        """Let queries come and go."""
-        self.operator.set_members(self._members(members))
-
-    def _members(self, members: Iterable[Membership]) -> list[Member]:
-        """Members as the operator wants them; those with equal results are answered together."""
-        members = list(members)
-        self._names = [member.query.stored.name for member in members]
-        return [
-            Member(
-                member.query.stored.id,
-                member.window,
-                member.query.plan.aggregates,
-                member.after,
-                member.until,
-                not member.query.stored.started,
-                self._shape(member.query),
-            )
-            for member in members
-        ]
-
-    def _shape(self, query: RunningQuery) -> int:
-        plan, number = query.plan, query.stored.id
-        alike = (plan.aggregates, plan.outputs, plan.having, number if number in self._apart else None)
-        if alike not in self._shapes:
-            self._shapes[alike] = len(self._plans)
-            self._plans.append(plan)
-        return self._shapes[alike]
-
-    def push(self, tables: Mapping[str, list[pa.Table]]) -> None:
-        """Take in what was collected for the queries, by their names: mostly one table for all of them."""
-        distinct = {id(table): table for name in self._names for table in tables.get(name, ())}
-        self.operator.push(list(distinct.values()))
-
-    def advance(self, until: int) -> Iterator[tuple[AggregateQuery, pa.Table]]:
-        """Answers, with a plan that they are of and the number of the query in `_query`."""
-        for shape, table in self.operator.advance(until):
-            yield self._plans[shape], table

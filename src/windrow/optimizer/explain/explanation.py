@@ -15,6 +15,7 @@ from windrow.optimizer.explain.picture import picture
 from windrow.optimizer.explain.png import write_png
 from windrow.optimizer.explain.summary import summary
 from windrow.optimizer.explain.svg import svg
+from windrow.optimizer.weave import SECONDS
 
 if TYPE_CHECKING:
     import os
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from windrow.final import Costs
     from windrow.logical import AggregateQuery
     from windrow.optimizer.explain.overview import Observed, StreamOverview
+    from windrow.optimizer.weave import Constants
 
 ENDINGS = (".html", ".svg", ".png", ".dot")
 
@@ -81,17 +83,19 @@ def explain(
     *,
     sql: bool = False,
     costs: Costs | None = None,
+    constants: Constants = SECONDS,
     observed: Mapping[str, Observed] | None = None,
 ) -> Explanation:
     """The streams with their classes and trees, then a block a pass; `sql` adds what Spark runs.
 
     `quarantined` are queries that no longer run, with the reason; `costs` is what algorithms were
-    measured to cost here; `observed` is what is known of the streams, by name.
+    measured to cost here, and `constants` what trees are priced by; `observed` is what is known of the
+    streams, by name.
     """
-    streams = overview(queries, observed, costs)
+    streams = overview(queries, observed, costs, constants)
     lines = [line for stream in streams for line in summary(stream)]
     lines += details(streams, sql=sql, costs=costs)
     if streams:
-        lines.append(f"costs of algorithms: {(costs or shipped_costs()).source}")
+        lines.append(f"costs: {(costs or shipped_costs()).source}")
     lines += [f"query {name} is quarantined: {why}" for name, why in (quarantined or {}).items()]
     return Explanation("\n".join(lines) or "no queries", streams)

@@ -23,7 +23,7 @@ from windrow.optimizer.classes import sharing_class
 from windrow.optimizer.pack_passes import COPIED, PREDICATE, plan_passes
 from windrow.optimizer.passes import Pass
 from windrow.optimizer.physical import choose_algorithms
-from windrow.optimizer.weave import SECONDS, Tree, Weaver, WindowSet, planning_seconds
+from windrow.optimizer.weave import SECONDS, Tree, Weaver, WindowSet, planning_seconds, to_lowest
 from windrow.optimizer.weave.weaver import GROUPS, RATE
 from windrow.optimizer.woven_passes import WovenPass
 from windrow.slicing import RowWindow, Window, composite_slide
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery
     from windrow.optimizer.lifted_passes import LiftedPass
     from windrow.optimizer.row_passes import RowPass
+    from windrow.optimizer.weave import Constants
     from windrow.slicing import Cuts
 
     AnyPass = Pass | RowPass | LiftedPass | WovenPass
@@ -52,6 +53,10 @@ class Observed:
     """The queries in each tree that runs, by the number of the tree."""
     shared: frozenset[int] = frozenset()
     """Those of them that have, or had, several queries."""
+    nodes: int = 1
+    """How many Spark tasks hold trees; 1: the driver does."""
+    settled: Mapping[int, int] = field(default_factory=dict)
+    """On which of them a tree is that runs."""
 
 
 NOTHING = Observed()
@@ -86,6 +91,10 @@ class TreeOverview:
     cost: float = 0.0
     alone: float = 0.0
     """What its queries would cost if none shared anything."""
+    final: float = 0.0
+    """What is left of the cost when partials have been collected, with the results it writes."""
+    node: int | None = None
+    """Which Spark task holds it; None: the driver."""
 
     @property
     def windows(self) -> WindowSet:
@@ -144,6 +153,8 @@ class StreamOverview:
     own: Mapping[str, AggregateQuery]
     """Queries that have a state of their own."""
     passes: list[AnyPass]
+    nodes: int = 1
+    """How many Spark tasks hold trees; 1: the driver does."""
 
     @property
     def queries(self) -> int:
@@ -171,13 +182,14 @@ def overview(
     queries: Mapping[str, AggregateQuery],
     observed: Mapping[str, Observed] | None = None,
     costs: Costs | None = None,
+    constants: Constants = SECONDS,
 ) -> list[StreamOverview]:
     """The streams that queries are over; `observed` is what is known of them by name."""
     streams: dict[str, dict[str, AggregateQuery]] = {}
     for name, query in queries.items():
         streams.setdefault(query.stream.name, {})[name] = query
     return [
-        _stream(name, members, (observed or {}).get(name, NOTHING), costs)
+        _stream(name, members, (observed or {}).get(name, NOTHING), costs, constants)
         for name, members in streams.items()
     ]
 
@@ -194,7 +206,11 @@ def why_alone(query: AggregateQuery) -> str:
 
 
 def _stream(
-    name: str, queries: Mapping[str, AggregateQuery], observed: Observed, costs: Costs | None
+    name: str,
+    queries: Mapping[str, AggregateQuery],
+    observed: Observed,
+    costs: Costs | None,
+    constants: Constants,
 ) -> StreamOverview:
     classes: dict[Hashable, dict[str, AggregateQuery]] = {}
     own: dict[str, AggregateQuery] = {}
@@ -207,15 +223,39 @@ def _stream(
     seconds = planning_seconds(len(classes))
     for number, members in enumerate(classes.values(), start=1):
         grouped = bool(_any(members).keys)
-        weavers.append(Weaver.of(observed.rate, None, grouped=grouped, hint=observed.optimizer))
+        weavers.append(
+            Weaver.of(
+                observed.rate,
+                None,
+                grouped=grouped,
+                hint=observed.optimizer,
+                nodes=observed.nodes,
+                constants=constants,
+            )
+        )
         made.append(_class(number, members, weavers[-1], observed, numbers, costs, seconds))
     passes = _passes(queries, made)
     for some, weaver in zip(made, weavers, strict=True):
         _price(some, weaver)
     rate = observed.rate or RATE
     for shared in passes:
-        _share_rows(shared, made, rate)
-    return StreamOverview(name, rate, observed.rate is not None, made, own, passes)
+        _share_rows(shared, made, constants.row, rate)
+    found = StreamOverview(name, rate, observed.rate is not None, made, own, passes, observed.nodes)
+    if observed.nodes > 1:
+        _settle(found, weavers, observed)
+    return found
+
+
+def _settle(stream: StreamOverview, weavers: Sequence[Weaver], observed: Observed) -> None:
+    """Trees that do not run yet go where least is to be done, as far as one can tell."""
+    for some, weaver in zip(stream.classes, weavers, strict=True):
+        for tree in some.trees:
+            tree.final = weaver.final(tree.woven)
+            tree.node = observed.settled.get(tree.number)
+    if not observed.settled:
+        goals = to_lowest([tree.final for tree in stream.trees], stream.nodes)
+        for tree, node in zip(stream.trees, goals, strict=True):
+            tree.node = node
 
 
 # trees
@@ -347,11 +387,10 @@ def _price(some: ClassOverview, weaver: Weaver) -> None:
         tree.alone = weaver.alone(tree.windows)
 
 
-def _share_rows(shared: AnyPass, classes: Iterable[ClassOverview], rate: float) -> None:
+def _share_rows(shared: AnyPass, classes: Iterable[ClassOverview], a_row: float, rate: float) -> None:
     """Divide what a pass takes for the rows among its queries, and tell the trees where they are cut."""
     if not isinstance(shared, WovenPass) and not (isinstance(shared, Pass) and shared.contents is None):
         return
-    a_row = SECONDS.row
     cuts: dict[str, Cuts] = {}
     if isinstance(shared, WovenPass):
         predicates = {sql for copy in shared.copies for sql in copy.predicates}

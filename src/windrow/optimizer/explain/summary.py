@@ -33,6 +33,7 @@ MOST_CLASSES = 40
 MOST_TREES = 5
 """Of a class; the dearest ones."""
 MOST_WINDOWS = 4
+MOST_NODES = 8
 MOST_NAMES = 8
 LONGEST_PREDICATE = 100
 
@@ -43,6 +44,8 @@ def summary(stream: StreamOverview) -> Iterator[str]:
     if stream.classes:
         yield f"  {assumptions(stream)}"
         yield f"  estimated: {savings(stream.cost, stream.alone)}"
+        if stream.nodes > 1:
+            yield f"  {final_work(stream)}"
     if len(stream.classes) <= MOST_CLASSES:
         most = MOST_TREES if len(stream.classes) * MOST_TREES <= MOST_CLASSES else 1
         for one in stream.classes:
@@ -83,6 +86,19 @@ def assumptions(stream: StreamOverview) -> str:
     return f"{said}; trees {', '.join(who)}"
 
 
+def final_work(stream: StreamOverview) -> str:
+    """What the Spark tasks do that hold trees."""
+    nodes: dict[int, list[TreeOverview]] = {}
+    for tree in stream.trees:
+        if tree.node is not None:
+            nodes.setdefault(tree.node, []).append(tree)
+    each = [
+        f"node {node + 1} {some(len(trees), 'tree')}, {of_a_core(sum(tree.final for tree in trees))}"
+        for node, trees in sorted(nodes.items())
+    ]
+    return f"final work, in {some(len(nodes), 'Spark task')}: {listed(each, MOST_NODES, '; ')}"
+
+
 def savings(cost: float, alone: float) -> str:
     """What is estimated, and what it would be without sharing."""
     said = saves(alone, cost)
@@ -111,6 +127,8 @@ def _class(one: ClassOverview, most: int) -> Iterator[str]:
 def _tree(tree: TreeOverview) -> Iterator[str]:
     joining = f", {tree.joining:,} of them from the next epoch on" if tree.joining and tree.runs else ""
     runs = "running" if tree.runs else "planned"
+    if tree.node is not None:
+        runs += f" on node {tree.node + 1}"
     asked = f"{some(len(tree.queries), 'query')}{joining}; {windows(tree.windows)}"
     yield f"    tree {tree.number} ({runs}): {asked}"
     cut = f"; rows are cut {cuts(tree.cuts)}" if tree.cuts is not None else ""

@@ -7,7 +7,9 @@ from windrow.optimizer.weave.insert_then_weave import insert_then_weave
 from windrow.optimizer.weave.max_share import max_share
 from windrow.optimizer.weave.no_share import no_share
 from windrow.optimizer.weave.optimizers import OPTIMIZERS, named
+from windrow.optimizer.weave.placement import PLACEMENTS
 from windrow.optimizer.weave.plan import Plan
+from windrow.optimizer.weave.spread import checked_hint, to_lowest
 from windrow.optimizer.weave.tree import Tree
 from windrow.optimizer.weave.weave_share import tri_weave, weave_share
 from windrow.optimizer.weave.weaver import Weaver, planning_seconds
@@ -16,6 +18,7 @@ from windrow.optimizer.weave.window_set import WindowSet
 __all__ = [
     "OPERATIONS",
     "OPTIMIZERS",
+    "PLACEMENTS",
     "SECONDS",
     "Constants",
     "CostModel",
@@ -23,12 +26,14 @@ __all__ = [
     "Tree",
     "Weaver",
     "WindowSet",
+    "checked_hint",
     "full_pairwise",
     "insert_then_weave",
     "max_share",
     "named",
     "no_share",
     "planning_seconds",
+    "to_lowest",
     "tri_weave",
     "weave_share",
 ]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -23,12 +24,15 @@ from windrow.optimizer.weave.forest import Forest
 from windrow.optimizer.weave.insert import cheapest_place
 from windrow.optimizer.weave.max_share import max_share
 from windrow.optimizer.weave.optimizers import OPTIMIZERS, named
+from windrow.optimizer.weave.placement import PLACEMENTS
 from windrow.optimizer.weave.plan import Plan, all_cuts
+from windrow.optimizer.weave.spread import busiest, final_model, spread
 from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from windrow.optimizer.weave.constants import Constants
     from windrow.optimizer.weave.cost import Price
     from windrow.optimizer.weave.tree import Tree
     from windrow.optimizer.weave.window_set import WindowSet
@@ -36,8 +40,8 @@ if TYPE_CHECKING:
 
 PLANNING_SECONDS, ALL_PLANNING_SECONDS = 0.5, 2.0
 """How long an epoch may wait for the plan of a class, and of all that are new."""
-ASKED_FOR = 10
-"""How many times as long an optimizer may take that was asked for."""
+ASKED_FOR, MOST_SECONDS = 10, 10.0
+"""How many times as long an optimizer may take that was asked for, and how long at most."""
 ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
@@ -63,14 +67,28 @@ class Weaver:
 
     model: CostModel
     hint: str | None = None
-    """The optimizer that was asked for."""
+    """The optimizer or placement that was asked for."""
+    nodes: int = 1
+    """How many processes share the final work."""
+    result: float = 0.0
+    """What it takes to write a result, which counts where nodes share the work."""
 
     @classmethod
-    def of(cls, rate: float | None, groups: float | None, *, grouped: bool, hint: str | None) -> Weaver:
+    def of(
+        cls,
+        rate: float | None,
+        groups: float | None,
+        *,
+        grouped: bool,
+        hint: str | None,
+        nodes: int = 1,
+        constants: Constants = SECONDS,
+    ) -> Weaver:
         """By what was observed, and what is assumed where nothing was."""
         many = (groups or GROUPS) if grouped else 1.0
-        constants = replace(SECONDS, result=0.0)  # the same results are written whatever is shared
-        return cls(CostModel(rate=rate or RATE, groups=many, constants=constants), hint and hint.lower())
+        planning = replace(constants, result=0.0)  # the same results are written whatever is shared
+        model = CostModel(rate=rate or RATE, groups=many, constants=planning)
+        return cls(model, hint and hint.lower(), nodes, constants.result)
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none."""
@@ -80,8 +98,14 @@ class Weaver:
         """The plan of a class that has no trees: of the optimizer that was asked for, or the cheapest that
         is found in time. Where one tree leaves little to save, no other is looked for."""
         asked = Counter(windows)
+        if self.hint in PLACEMENTS or (self.nodes > 1 and self.hint is None):
+            begun = perf_counter()
+            placed = spread(asked, self._final, self.nodes, seconds, self.hint)
+            trees = [tree for trees in placed.nodes for tree in trees]
+            return Plan.of(placed.optimizer, trees, self.model, begun, combined=True)
         if self.hint is not None:
-            return named(self.hint)(asked, self.model, deadline=perf_counter() + ASKED_FOR * seconds)
+            allowed = min(ASKED_FOR * seconds, MOST_SECONDS)
+            return named(self.hint)(asked, self.model, deadline=perf_counter() + allowed)
         deadline = perf_counter() + seconds
         best = max_share(asked, self.model)
         for optimizer in OPTIMIZERS.values():
@@ -138,9 +162,22 @@ class Weaver:
         return [self.model.separate() if self.hint in SEPARATE else combined]
 
     def cost(self, trees: Sequence[Tree]) -> float:
-        """Seconds of work a second of stream takes, with the passes that these trees should have."""
+        """Seconds of work a second of stream takes, with the passes that these trees should have; of the
+        final work, what the busiest node has to do."""
         combined = len(trees) > 1 and not self.separate(trees)
-        return self.model.of(trees, all_cuts(trees) if combined else None)
+        cost = self.model.of(trees, all_cuts(trees) if combined else None)
+        if self.nodes > 1:
+            final = busiest([self.final(tree) for tree in trees], self.nodes)
+            cost += final - sum(map(self.finishing, trees))
+        return cost
+
+    def final(self, tree: Tree) -> float:
+        """What a node that has this tree does for it: seconds a second of stream."""
+        return self._final.separate().of(tree)
+
+    @cached_property
+    def _final(self) -> CostModel:
+        return final_model(self.model, self.result)
 
     def separate(self, trees: Sequence[Tree]) -> bool:
         """Whether each tree should have a pass over the rows of its own, not one for all."""

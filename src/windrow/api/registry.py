@@ -1,0 +1,185 @@
+"""The queries of an engine: bound, kept in the home, taken up from it, and changed as others ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.cql import Query, parse
+from windrow.errors import HomeError, StatementError, WindrowError
+from windrow.logical import bind
+from windrow.runtime.catalog import NewQuery
+from windrow.runtime.requests import Requests, Withdrawn
+from windrow.runtime.results import result_schema
+from windrow.runtime.trees import RunningQuery
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import pyarrow as pa
+
+    from windrow.api.own_functions import OwnFunctions
+    from windrow.api.relations import Relations
+    from windrow.logical import AggregateQuery
+    from windrow.runtime.analysis import SparkAnalyst
+    from windrow.runtime.home import Home
+    from windrow.runtime.requests import Request
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A query that has been bound and is not yet added."""
+
+    new: NewQuery
+    plan: AggregateQuery
+    sink: Callable[[int, pa.Table], None] | None
+
+
+class Registry:
+    """Which queries run. Whoever changes that holds `changing`."""
+
+    def __init__(
+        self,
+        home: Home,
+        relations: Relations,
+        analyst: SparkAnalyst,
+        functions: OwnFunctions,
+        clock: Callable[[], float],
+    ) -> None:
+        self.queries: dict[str, RunningQuery] = {}
+        """By their names in lower case. Replaced, never changed: threads that run epochs look at it too."""
+        self.unnamed: list[str] = []
+        """The names of those that came as a bare SELECT."""
+        self.changing = RLock()
+        self._home = home
+        self._relations = relations
+        self._analyst = analyst
+        self._functions = functions
+        self._clock = clock
+        self._requests = Requests(home.catalog)
+
+    def resume(self) -> None:
+        """Take up the queries that the home has and this engine has not been told of.
+
+        A query stays until it is dropped: if its stream went on without it, its answers would have a hole.
+        """
+        with self.changing:
+            self._analyst.look_again()
+            stored_queries = self._home.catalog.queries()
+            known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
+            self.let_go({query.stored.id for query in self.queries.values()} - known_ids)
+            taken_up: dict[str, RunningQuery] = {}
+            for stored in stored_queries:
+                if stored.sealed or stored.name.lower() in self.queries:
+                    continue
+                try:
+                    self._relations.recall(stored.stream)
+                    if not self._relations.is_unbounded(stored.stream):
+                        continue  # a frame that can be read again, or one that this engine does not have
+                    bound = self.bound(stored.name, select(stored.sql, stored.retain), None)
+                    taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
+                except WindrowError as error:
+                    raise HomeError(
+                        f"this home also has query '{stored.name}', which cannot go on: {error}\n"
+                        f"declare what it needs, or drop it with eng.drop('{stored.name}')"
+                    ) from error
+            self._home.catalog.keep_described()
+            self.queries = self.queries | taken_up
+
+    def bound(
+        self,
+        name: str,
+        statement: Query,
+        sink: Callable[[int, pa.Table], None] | None,
+        adding: Mapping[str, Bound] | None = None,
+    ) -> Bound:
+        """A query that could be added, also with those that are being added; nothing is kept yet."""
+        known, before = self.queries.get(name.lower()), (adding or {}).get(name.lower())
+        taken = known.stored if known is not None else before.new if before is not None else None
+        if taken is not None:
+            raise StatementError(
+                f"there is a query called '{taken.name}' already",
+                statement.text,
+                *statement.name_span,
+                "use another name, or drop it",
+            )
+        for table in statement.select.find_all(exp.Table):
+            self._relations.recall(table.name)
+        plan = bind(statement, self._relations.known, self._analyst, self._functions.known)
+        stream = plan.stream.name
+        new = NewQuery(name, statement.select_sql, stream, result_schema(plan), statement.retain)
+        is_new = self._home.catalog.same_query(new) is None
+        if is_new and self._relations.is_unbounded(stream) and self._home.catalog.progress(stream).sealed:
+            raise WindrowError(
+                f"stream '{stream}' is sealed in this home: a new query would see no rows; "
+                "use another home, or run(seal=False) next time"
+            )
+        return Bound(new, plan, sink)
+
+    def keep(self, adding: Mapping[str, Bound], answering: list[Request] | None = None) -> None:
+        """Add bound queries, by one transaction, which also answers the requests for them."""
+        if not adding:
+            return
+        with self._home.catalog.transaction() as database:
+            stored = self._home.catalog.insert_queries(database, [bound.new for bound in adding.values()])
+            if answering:
+                Requests.accept(database, answering)
+        self.queries = self.queries | {
+            name: RunningQuery(query, bound.plan, bound.sink)
+            for query, (name, bound) in zip(stored, adding.items(), strict=True)
+        }
+
+    def let_go(self, ids: set[int]) -> None:
+        """Run queries no longer; an epoch that is under way still has them."""
+        if ids:
+            self.queries = {n: query for n, query in self.queries.items() if query.stored.id not in ids}
+            self.unnamed = [name for name in self.unnamed if name.lower() in self.queries]
+
+    # what other processes ask for
+
+    def answer_requests(self) -> None:
+        """Do what clients have asked for; what cannot be done is refused, and nothing else disturbed."""
+        with self.changing:
+            for group in self._requests.waiting():
+                self._analyst.look_again()
+                mark = self._relations.mark()
+                culprit = group[0]
+                try:
+                    if culprit.kind == "drop":
+                        self._drop_for(group)
+                        continue
+                    adding: dict[str, Bound] = {}
+                    for culprit in group:
+                        known = self._home.catalog.query(culprit.name)
+                        if known is not None:
+                            raise self._home.catalog.taken(known)
+                        statement = select(culprit.sql, culprit.retain)
+                        adding[culprit.name.lower()] = self.bound(culprit.name, statement, None, adding)
+                    self.keep(adding, group)
+                except Withdrawn:
+                    self._relations.take_back(mark)  # what is left of them is looked at again
+                except Exception as error:  # whatever it is, it is this request's and not the others'
+                    self._relations.take_back(mark)
+                    self._requests.refuse(group, culprit, error)
+
+    def _drop_for(self, group: list[Request]) -> None:
+        with self._home.catalog.transaction() as database:
+            stored = []
+            for request in group:
+                found = self._home.catalog.query(request.name)
+                if found is None:
+                    raise self._requests.unknown(request.name)
+                stored.append(found)
+            self._home.forget_queries(database, stored, self._clock())
+            Requests.accept(database, group)
+        self.let_go({query.id for query in stored})
+
+
+def select(sql: str, retain: int | None) -> Query:
+    """The statement of a query that a home has, or is to have."""
+    (statement,) = parse(sql)
+    assert isinstance(statement, Query)
+    return replace(statement, retain=retain)

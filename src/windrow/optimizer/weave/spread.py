@@ -1,0 +1,88 @@
+"""Trees for several nodes: how a class is split where its final work is too much for one process.
+
+The rows of a batch are taken in by one job, on all cores, whatever the trees. What nodes share among them
+is the work behind it: merging partials into slices, evaluating, writing results. So a placement is planned
+with the prices of that alone, and the best is the one whose busiest node has least to do.
+Source: Shein 2019, ch. 6.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from windrow.errors import PlanError, suggestion
+from windrow.optimizer.weave.optimizers import OPTIMIZERS
+from windrow.optimizer.weave.placement import PLACEMENTS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from windrow.optimizer.weave.cost import CostModel
+    from windrow.optimizer.weave.placement import Placement
+    from windrow.optimizer.weave.window_set import Windows
+
+TRIED = ("w_tl", "wg_tn")
+"""Of the thirteen, one that balances best and takes no time, and the one with the least total cost."""
+
+
+def final_model(model: CostModel, result: float) -> CostModel:
+    """The prices of what nodes do: they take in partials, no rows, and write results."""
+    return replace(model, constants=replace(model.constants, row=0.0, result=result))
+
+
+def checked_hint(name: str) -> str:
+    """The name of an optimizer or placement, as it is written.
+
+    >>> checked_hint("WG_TN")
+    'wg_tn'
+    >>> checked_hint("weaveshare")
+    Traceback (most recent call last):
+    windrow.errors.PlanError: there is no optimizer 'weaveshare'; did you mean weave_share?
+    """
+    known = [*OPTIMIZERS, *PLACEMENTS]
+    if name.lower() not in known:
+        close = suggestion(name, known) or f"there are {', '.join(known)}"
+        raise PlanError(f"there is no optimizer '{name}'; {close}")
+    return name.lower()
+
+
+def spread(
+    windows: Windows, final: CostModel, nodes: int, seconds: float, hint: str | None = None
+) -> Placement:
+    """Windows of a class on nodes, by the placement that was asked for, or the best that is found in time."""
+    if hint is not None:
+        return PLACEMENTS[hint](windows, final, nodes, together=True)
+    deadline = perf_counter() + seconds
+    best = PLACEMENTS[TRIED[0]](windows, final, nodes, together=True)
+    for name in TRIED[1:]:
+        if perf_counter() + 5 * best.seconds < deadline:  # the others take some times as long
+            best = min(best, PLACEMENTS[name](windows, final, nodes, together=True), key=_maximum)
+    return best
+
+
+def _maximum(placement: Placement) -> float:
+    return placement.maximum
+
+
+def to_lowest(costs: Sequence[float], nodes: int) -> list[int]:
+    """A node for each of some trees: the dearest first, always to the node that has least.
+
+    >>> to_lowest([1.0, 5.0, 2.0, 2.5], 2)
+    [1, 0, 1, 1]
+    """
+    loads = [0.0] * nodes
+    found = [0] * len(costs)
+    for tree in sorted(range(len(costs)), key=costs.__getitem__, reverse=True):
+        found[tree] = loads.index(min(loads))
+        loads[found[tree]] += costs[tree]
+    return found
+
+
+def busiest(costs: Sequence[float], nodes: int) -> float:
+    """What the node has to do that has most, if trees of these costs are put to the lowest."""
+    loads = [0.0] * nodes
+    for cost, node in zip(costs, to_lowest(costs, nodes), strict=True):
+        loads[node] += cost
+    return max(loads)

@@ -1,0 +1,101 @@
+"""Which trees Spark tasks hold, and on which nodes: by the work of a batch, and without moving much."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from windrow.runtime.spreading import LARGE_SECONDS, SMALL_SECONDS, Spreading
+from windrow.slicing import Window
+
+
+class Home:
+    """What is asked of a home."""
+
+    def __init__(self, nodes=None, cores=2, batch_seconds=1.0):
+        self.nodes, self.cores = nodes, cores
+        self.catalog = SimpleNamespace(batch_seconds=lambda stream: batch_seconds)
+
+
+class Tree:
+    """What is asked of a tree."""
+
+    def __init__(self, number, node=None, sink=None, algorithm=None):
+        self.id, self.node = number, node
+        stream = SimpleNamespace(name="events")
+        plan = SimpleNamespace(
+            window=Window(2, 1), algorithm=algorithm, aggregates=(), stream=stream, enrichments=(), where=None,
+            keys=(),
+        )  # fmt: skip
+        self.any_query = SimpleNamespace(plan=plan, sink=sink)
+        self.queries = [self.any_query]
+
+    def settle(self, node):
+        self.node = node
+
+
+def settled(spreading, *costs, trees=None):
+    trees = trees or [Tree(number) for number in range(len(costs))]
+    spreading.settle(trees, dict(enumerate(costs)))
+    return [tree.node for tree in trees]
+
+
+def test_tasks_take_over_where_a_batch_is_much_work_and_keep_it_until_it_is_little():
+    spreading = Spreading(Home(), "events")
+    assert settled(spreading, 0.6 * LARGE_SECONDS) == [None]
+    assert settled(spreading, 0.6 * LARGE_SECONDS, 0.6 * LARGE_SECONDS) == [0, 1]
+    assert spreading.nodes == 2
+    assert settled(spreading, 1.1 * SMALL_SECONDS) == [0]
+    assert settled(spreading, 0.9 * SMALL_SECONDS) == [None]
+
+
+def test_longer_batches_are_more_work():
+    assert settled(Spreading(Home(batch_seconds=600), "events"), LARGE_SECONDS / 500) == [0]
+    assert settled(Spreading(Home(batch_seconds=400), "events"), LARGE_SECONDS / 500) == [None]
+    assert settled(Spreading(Home(batch_seconds=None), "events"), 100.0) == [None]  # nobody can know yet
+
+
+@pytest.mark.parametrize(("nodes", "cost", "expected"), [(1, 100.0, [None]), (3, 0.0, [0])])
+def test_a_number_that_was_asked_for_holds(nodes, cost, expected):
+    assert settled(Spreading(Home(nodes=nodes), "events"), cost) == expected
+
+
+def test_an_engine_goes_on_where_the_one_before_it_stopped():
+    """Between little and much, what is stays."""
+    spreading = Spreading(Home(), "events")
+    assert settled(spreading, 1.0, 0.5, trees=[Tree(0, node=1), Tree(1)]) == [1, 0]
+
+
+def test_trees_stay_where_they_are_while_that_is_about_even():
+    spreading = Spreading(Home(nodes=2), "events")
+    trees = [Tree(0, node=1), Tree(1, node=1), Tree(2, node=0)]
+    assert settled(spreading, 2.0, 2.0, 4.5, trees=trees) == [1, 1, 0]
+    assert settled(spreading, 2.0, 2.0, 4.5, 1.0, trees=[*trees, Tree(3)]) == [1, 1, 0, 1]
+    assert settled(spreading, 2.0, 2.0, 0.1, trees=trees) == [0, 1, 0]
+
+
+def test_some_trees_stay_in_the_driver():
+    trees = [Tree(0), Tree(1, sink=print), Tree(2, algorithm="daba")]
+    assert settled(Spreading(Home(nodes=2), "events"), 1.0, 1.0, 1.0, trees=trees) == [0, None, None]
+
+
+def test_a_class_is_planned_anew_when_a_tree_is_too_much_for_a_node_and_once():
+    spreading = Spreading(Home(nodes=2), "events")
+    windows = [{Window(4, 2), Window(6, 3)}]
+    assert spreading.wants_plan("class", windows, [1.0], 1.0)
+    assert not spreading.wants_plan("class", windows, [1.0], 3.0)
+    assert not spreading.wants_plan("class", [{Window(4, 2)}], [1.0], 1.0)
+    spreading.planned("class", windows)
+    assert not spreading.wants_plan("class", windows, [1.0], 1.0)
+    assert spreading.wants_plan("class", [*windows, {Window(9, 3)}], [1.0, 0.1], 1.1)
+
+
+def test_what_was_split_is_planned_for_one_again():
+    home = Home(nodes=2)
+    spreading = Spreading(home, "events")
+    windows = [{Window(4, 2)}, {Window(6, 3)}]
+    spreading.planned("class", windows)
+    home.nodes = 1
+    assert spreading.wants_plan("class", windows, [1.0, 1.0], 2.0)
+    assert not spreading.wants_plan("other", windows, [1.0, 1.0], 2.0)
