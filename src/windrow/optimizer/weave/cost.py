@@ -20,7 +20,7 @@ import numpy as np
 from windrow.errors import PlanError
 from windrow.optimizer.weave.combs import Combs
 from windrow.optimizer.weave.constants import OPERATIONS, Constants
-from windrow.optimizer.weave.edge_rates import EdgeRates, edge_rate
+from windrow.optimizer.weave.edge_rates import EdgeRates, quickly
 from windrow.optimizer.weave.final_work import MICROSECONDS, Work, final_work
 from windrow.optimizer.weave.tree import Tree
 from windrow.optimizer.weave.window_set import WindowSet
@@ -82,7 +82,7 @@ class CostModel:
     constants: Constants = OPERATIONS
     answered_once: bool = True
     """Whether queries with the same window are answered once (their results are written for each)."""
-    counter: EdgeCounter = edge_rate
+    counter: EdgeCounter = quickly
     edge_rates: EdgeRates = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -18,9 +18,14 @@ if TYPE_CHECKING:
 
     EdgeCounter = Callable[[Sequence[Comb]], EdgeRate]
 
-__all__ = ["EdgeRates", "edge_rate"]
-
 MOST_REMEMBERED = 200_000
+BUDGET = 1 << 18
+"""For counting one set: 400 entangled combs then take 50 ms, which with the counter's own budget take 150."""
+
+
+def quickly(combs: Sequence[Comb]) -> EdgeRate:
+    """How often combs cut, in the time that a search has for each of its sets."""
+    return edge_rate(combs, BUDGET)
 
 
 class EdgeRates:

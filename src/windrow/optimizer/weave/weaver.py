@@ -40,8 +40,8 @@ if TYPE_CHECKING:
 
 PLANNING_SECONDS, ALL_PLANNING_SECONDS = 0.5, 2.0
 """How long an epoch may wait for the plan of a class, and of all that are new."""
-ASKED_FOR = 10
-"""How many times as long an optimizer may take that was asked for."""
+ASKED_FOR, MOST_SECONDS = 10, 10.0
+"""How many times as long an optimizer may take that was asked for, and how long at most."""
 ONE_BY_ONE = 20
 """As many new windows find their tree each alone; more go together."""
 RATE, GROUPS = 10_000.0, 100.0
@@ -104,7 +104,8 @@ class Weaver:
             trees = [tree for trees in placed.nodes for tree in trees]
             return Plan.of(placed.optimizer, trees, self.model, begun, combined=True)
         if self.hint is not None:
-            return named(self.hint)(asked, self.model, deadline=perf_counter() + ASKED_FOR * seconds)
+            allowed = min(ASKED_FOR * seconds, MOST_SECONDS)
+            return named(self.hint)(asked, self.model, deadline=perf_counter() + allowed)
         deadline = perf_counter() + seconds
         best = max_share(asked, self.model)
         for optimizer in OPTIMIZERS.values():
