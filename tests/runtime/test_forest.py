@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
 from windrow.operators.window_aggregate import BEGINNING
-from windrow.optimizer.weave import SECONDS
+from windrow.optimizer.weave import SECONDS, Weaver
 from windrow.runtime.forest import Forest, _Past
 from windrow.runtime.trees import Membership, RunningTree
 from windrow.slicing import Window
@@ -77,3 +78,12 @@ def test_passes_are_priced_when_trees_change() -> None:
 def tree_of(number: int, *windows: Window) -> RunningTree:
     members = {at: Membership(query(window), None, BEGINNING) for at, window in enumerate(windows)}
     return RunningTree(number, members)
+
+
+def test_a_tree_that_all_queries_are_about_to_leave_still_costs_what_it_does() -> None:
+    tree = tree_of(1, Window(60, 20), Window(60, 30))
+    tree.members = {at: replace(member, until=100) for at, member in tree.members.items()}
+    forest = Forest(SimpleNamespace(nodes=1), "events")  # type: ignore[arg-type]
+    weaver = Weaver.of(1000.0, None, grouped=False, hint=None)
+    assert not tree.windows
+    assert set(forest._woven(tree, weaver).windows) == {Window(60, 20), Window(60, 30)}

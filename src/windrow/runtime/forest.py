@@ -266,9 +266,11 @@ class Forest:
             self._join(self._trees[number], queries, evaluated)
 
     def _woven(self, tree: RunningTree, weaver: Weaver) -> Tree:
-        """A running tree as the optimizer sees it; windows that have gone may still be in it."""
+        """A running tree as the optimizer sees it; windows that have gone may still be in it, and where all
+        are about to go, they are."""
         if tree.id not in self._planned:
-            self._planned[tree.id] = weaver.model.tree(tree.windows)
+            all_windows = {member.window for member in tree.members.values()}
+            self._planned[tree.id] = weaver.model.tree(tree.windows or all_windows)
         return self._planned[tree.id]
 
     def _join(self, tree: RunningTree, queries: list[RunningQuery], evaluated: int) -> None:

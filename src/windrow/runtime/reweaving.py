@@ -74,8 +74,9 @@ class Reweaving:
 
 
 def _planned(weaver: Weaver, trees: Sequence[set[Window]]) -> list[set[Window]] | None:
-    """Other trees for the same windows, if they pay or were asked for."""
-    present = [weaver.model.tree(tree) for tree in trees]
+    """Other trees for the same windows, if they pay or were asked for. Trees that all queries are about to
+    leave have none."""
+    present = [weaver.model.tree(tree) for tree in trees if tree]
     if weaver.hint is None and weaver.nodes == 1 and not weaver.may_save(present):
         return None
     planned = weaver.plant([window for tree in trees for window in tree], BACKGROUND_SECONDS)
