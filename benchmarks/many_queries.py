@@ -17,6 +17,7 @@ constants measured in the same run, with what they took.
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 import tempfile
@@ -190,14 +191,16 @@ class ManyQueries:
             return len(windows) > 1_000 or one * len(weave_share(windows, cost).trees) > self.settings.budget
         return False
 
-    def _measure(self, data: Path, statements: Sequence[str], optimizer: str | None) -> Run:
+    def _measure(
+        self, data: Path, statements: Sequence[str], optimizer: str | None, files_a_batch: int = 1
+    ) -> Run:
         self._homes += 1
         home = self.scratch / f"home-{self._homes}"
         begun = time.perf_counter()
         reports = []
         with Engine(home, spark=self.spark, optimizer=optimizer) as engine:
             engine._home.constants = self.constants
-            engine.stream("readings", data, "ts", options={"maxFilesPerTrigger": "1"})
+            engine.stream("readings", data, "ts", options={"maxFilesPerTrigger": str(files_a_batch)})
             engine.execute("\n".join(f"CREATE QUERY q{i} AS {sql};" for i, sql in enumerate(statements)))
             registered = time.perf_counter()
             engine.on_epoch = reports.append
@@ -277,7 +280,10 @@ class ManyQueries:
         `one`: about how long a pass takes.
         """
         s = self.settings
-        data = self._data("estimates", s.estimate_rows, 1)
+        # Two batches, since one does not tell the stream's rate; as many files in each as there are cores,
+        # since the constants are those of all cores, and Spark reads a file of this size with one.
+        cores = os.cpu_count() or 1
+        data = self._data("estimates", s.estimate_rows, 2 * cores)
         measured = []
         for workload in WORKLOADS[: s.workloads]:
             for count in s.estimated:
@@ -288,7 +294,7 @@ class ManyQueries:
                 for way in TECHNIQUES:
                     if self._takes_long(windows, way, one):
                         continue
-                    run = self._measure(data, statements, way)
+                    run = self._measure(data, statements, way, cores)
                     measured.append({"workload": workload.name, "queries": count, "way": way} | asdict(run))
                     console.print(
                         f"{count:>6} {way:<12} {workload.name}: "

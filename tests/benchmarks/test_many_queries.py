@@ -48,7 +48,10 @@ def test_it_reports_the_peer_the_classes_and_the_bars(report):
 def test_it_compares_estimates_with_what_was_executed(report):
     runs = report["estimates"]["measurements"]
     assert {"max_share", "tri_weave"} <= {run["way"] for run in runs} <= {*TECHNIQUES}
-    assert all(run["epochs"] > 0 < run["estimated"] for run in runs)
+    assert all(run["epochs"] > 0 for run in runs)
+    # By the rate that the stream had: at the one that is assumed before, it would be 7,200 times as much.
+    most = 10 * 10_000 * sum(report["constants_nanoseconds"].values()) * 1e-9
+    assert all(0 < run["estimated"] < most for run in runs)
     assert report["constants_nanoseconds"].keys() == {"row", "partial", "operation", "result"}
     off = report["estimates"]["deviations"]
     assert off["all"]["runs"] == len(runs)
