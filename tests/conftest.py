@@ -1,11 +1,14 @@
-"""Shared by all tests: the Hypothesis profile, and one Spark session for the whole run."""
+"""Shared by all tests: Hypothesis profiles, options for Java, and one Spark session for the whole run."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+from tests.quick_java import QUICK_JAVA
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +30,7 @@ settings.register_profile(
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
 )
 settings.load_profile("windrow")
+os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JAVA)
 
 
 @pytest.fixture(scope="session")
@@ -37,3 +41,12 @@ def spark() -> Iterator[SparkSession]:
     session = local_session("windrow-tests")
     yield session
     session.stop()
+
+
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Random statements are interpreted by Spark; those that are always the same are compiled, as users' are."""
+    from tests.oracle import interpreting
+
+    with interpreting(spark):
+        yield

@@ -8,14 +8,30 @@ order of rows changes Spark's own sums.
 from __future__ import annotations
 
 import math
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
 
     from windrow.slicing import Window
+
+
+@contextmanager
+def interpreting(spark: SparkSession) -> Iterator[None]:
+    """For few rows and statements that never come again: Spark answers long before it has compiled them."""
+    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in settings:
+            spark.conf.unset(name)
 
 
 def native(

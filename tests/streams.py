@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import time
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 import windrow
 from tests.oracle import assert_same_answers, native, weights
 from windrow.slicing import Window
@@ -16,9 +20,25 @@ WINDOW = Window(30 * SECOND, 7 * SECOND)
 
 
 def events(spark, first, last):
-    """One row every 100 ms from second `first` to `last`, five keys."""
+    """One row every 100 ms from second `first` to `last`, five keys, values from -1 to 1."""
     return spark.range(first * 10, last * 10).selectExpr(
-        "timestamp_millis(id * 100) AS ts", "id % 5 AS k", "sin(id) AS v", "'unused' AS x"
+        "timestamp_millis(id * 100) AS ts",
+        "id % 5 AS k",
+        "id * 7919 % 10007 / 5003.5D - 1 AS v",
+        "'unused' AS x",
+    )
+
+
+def same_events(first, last):
+    """The rows of `events`, to the bit, as a table: a file is there in a millisecond, without a job of Spark's."""
+    row = np.arange(first * 10, last * 10)
+    return pa.table(
+        {
+            "ts": pa.array(row * 100_000).cast(pa.timestamp("us", "UTC")),
+            "k": row % 5,
+            "v": row * 7919 % 10007 / 5003.5 - 1,
+            "x": ["unused"] * len(row),
+        }
     )
 
 
@@ -30,12 +50,15 @@ class Files:
         path.mkdir()
 
     def add(self, first, last):
-        staging = self.path.parent / f"staging-{self.path.name}-{self.count}"
-        events(self.spark, first, last).coalesce(1).write.parquet(str(staging))
-        (part,) = staging.glob("part-*.parquet")
+        staged = self.path.parent / f"staging-{self.path.name}"
+        pq.write_table(same_events(first, last), staged)
+        self.receive(staged)
+
+    def receive(self, staged):
+        """Take a file in, whole, as the newest."""
         self.count += 1
-        os.utime(part, (1_600_000_000 + self.count, 1_600_000_000 + self.count))
-        part.rename(self.path / f"{self.count:03d}.parquet")
+        os.utime(staged, (1_600_000_000 + self.count, 1_600_000_000 + self.count))
+        staged.rename(self.path / f"{self.count:03d}.parquet")
 
 
 def engine_on(files, home, sql=SQL, clock=time.time, nodes=None, **options):

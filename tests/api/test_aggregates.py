@@ -25,6 +25,8 @@ from windrow.runtime.home import Home
 from windrow.runtime.stage import StreamRunner
 from windrow.slicing import Window
 
+pytestmark = pytest.mark.usefixtures("interpreted")  # some sixty aggregates in a statement
+
 MICROSECOND = timedelta(microseconds=1)
 
 # What plain Python makes of the rows of a window; each has its place in the order of the stream. An answer is
@@ -331,17 +333,6 @@ def dense(count):
         }
         for _ in range(count)
     ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def interpreted(spark):
-    """Few rows and sixty aggregates: Spark is done long before it would have compiled them."""
-    settings = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    yield
-    for name in settings:
-        spark.conf.unset(name)
 
 
 def collecting(engine, name, sql):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 import windrow
@@ -17,9 +15,7 @@ class Growing(Files):
         staging = self.path.parent / f"staging-{self.count}-grown"
         events(self.spark, first, last).selectExpr(*columns).coalesce(1).write.parquet(str(staging))
         (part,) = staging.glob("part-*.parquet")
-        self.count += 1
-        os.utime(part, (1_600_000_000 + self.count,) * 2)
-        part.rename(self.path / f"{self.count:03d}.parquet")
+        self.receive(part)
 
 
 @pytest.fixture

@@ -133,6 +133,7 @@ def assert_as_recomputed(results, expected, keys):
                 assert mine == value, name
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"), max_examples=6)
 @given(
     data=rows(),
@@ -153,6 +154,7 @@ def test_a_bounded_run_gives_what_spark_and_duckdb_recompute(spark, data, window
     df.unpersist()
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"), max_examples=6)
 @given(
     data=rows(),
@@ -224,6 +226,7 @@ def test_all_of_them_at_once(spark):
         assert_as_recomputed(engine.results("listed"), duckdb_answers(data, window, ["k"]), ["k"])
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"), max_examples=4)
 @given(data=rows(), window=windows().filter(lambda w: w.slide <= w.range), keys=st.sampled_from([[], ["k"]]))
 def test_sliding_gives_the_same(spark, data, window, keys):
@@ -243,6 +246,7 @@ def test_sliding_gives_the_same(spark, data, window, keys):
     assert_same_answers(got, expected, keys, {"middle": "_most_d"})
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"), max_examples=4)
 @given(data=rows(), size=st.integers(1, 12), slide=st.integers(1, 5))
 def test_windows_of_rows_give_the_same(spark, data, size, slide):
@@ -271,6 +275,7 @@ def test_windows_of_rows_give_the_same(spark, data, size, slide):
         assert row["m"] == middle
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"), max_examples=4)
 @given(data=rows(), k=st.integers(1, 3), keys=st.sampled_from([[], ["k"]]), per_window=st.integers(1, 6))
 def test_frequent_items_are_those_of_algorithm_6(spark, data, k, keys, per_window):

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.api.test_same_answers import EPOCH, no_tables, optional, split_late
-from tests.oracle import assert_same_answers, native, weights
+from tests.oracle import assert_same_answers, interpreting, native, weights
 from windrow.optimizer import WovenPass
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.home import Home
@@ -71,6 +71,7 @@ def statement(keys, where, window, names):
     )
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"))
 @given(
     data=rows,
@@ -108,7 +109,7 @@ def test_answers_over_micro_batches_are_those_of_spark(spark, tmp_path_factory, 
 W = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def numbers(spark):
     """Four rows a second for a minute; x is zero for every tenth, s is no number for every sixth."""
     return spark.range(240).selectExpr(
@@ -145,11 +146,21 @@ def rounded(row):
     return tuple(f"{value:.9g}" if isinstance(value, float) else value for value in row)
 
 
-def test_each_gives_what_it_gives_alone(spark, numbers):
-    together, _ = run(spark, numbers, GOOD)
-    for name, text in GOOD.items():
-        assert together[name] == run(spark, numbers, {name: text})[0][name]
-        assert together[name]
+@pytest.fixture(scope="module")
+def good(spark, numbers):
+    """What the good ones answer together."""
+    return run(spark, numbers, GOOD)[0]
+
+
+def alone(spark, df, statements):
+    """What each answers in an engine of its own."""
+    with interpreting(spark):
+        return {name: run(spark, df, {name: text})[0][name] for name, text in statements.items()}
+
+
+def test_each_gives_what_it_gives_alone(spark, numbers, good):
+    assert good == alone(spark, numbers, GOOD)
+    assert all(good.values())
 
 
 def test_values_of_rows_that_a_predicate_leaves_out_are_not_looked_at(spark, numbers, caplog):
@@ -166,8 +177,7 @@ def test_values_of_rows_that_a_predicate_leaves_out_are_not_looked_at(spark, num
     together, quarantined = run(spark, numbers, GOOD | careful)
     assert not quarantined
     assert "from now on each class has its own" not in caplog.text
-    for name, text in careful.items():
-        assert together[name] == run(spark, numbers, {name: text})[0][name]
+    assert {name: together[name] for name in careful} == alone(spark, numbers, careful)
 
 
 @pytest.mark.parametrize(
@@ -179,18 +189,16 @@ def test_values_of_rows_that_a_predicate_leaves_out_are_not_looked_at(spark, num
     ],
     ids=["predicate", "key", "aggregate"],
 )
-def test_only_the_culprit_is_set_aside(spark, numbers, broken):
-    expected, _ = run(spark, numbers, GOOD)
+def test_only_the_culprit_is_set_aside(spark, numbers, good, broken):
     found, quarantined = run(spark, numbers, {**GOOD, "broken": broken}, "^broken: ")
     assert quarantined == {"broken"}
-    assert {name: found[name] for name in GOOD} == expected
+    assert {name: found[name] for name in GOOD} == good
 
 
-def test_queries_that_fail_only_together_run_apart(spark, numbers, monkeypatch, caplog):
-    expected, _ = run(spark, numbers, GOOD)
+def test_queries_that_fail_only_together_run_apart(spark, numbers, good, monkeypatch, caplog):
     monkeypatch.setattr(WovenPass, "sql", lambda self, bounds: "SELECT no_such_column")
     found, quarantined = run(spark, numbers, GOOD)
-    assert found == expected
+    assert found == good
     assert not quarantined
     assert "from now on each class has its own" in caplog.text
 

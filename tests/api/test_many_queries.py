@@ -78,6 +78,7 @@ asked = st.builds(
 )
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"), max_examples=3)
 @given(
     queries=st.lists(asked, min_size=4, max_size=7),

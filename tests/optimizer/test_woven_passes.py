@@ -123,6 +123,7 @@ def assert_same_as_apart(spark, queries, rows, experience=None, bounds=None, eve
         assert {e for p in partials for e in p.expressions} <= found
 
 
+@pytest.mark.usefixtures("interpreted")
 @settings(settings.get_profile("spark"), max_examples=12)
 @given(
     rows=data,

@@ -1,6 +1,8 @@
 """Plays the story in a process of its own, which can be told to die at a step.
 
-python -m tests.soak.child DIRECTORY [--kill-at STEP:N]
+python -m tests.soak.child DIRECTORY
+
+Begins when it is given a line: STEP:N, to die when the step is reached for the N-th time, or an empty one.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -27,15 +30,14 @@ def main() -> None:
     """Play; the last line is "finished", if it comes to that."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
-    parser.add_argument("--kill-at", metavar="STEP:N", help="die when the step is reached for the N-th time")
     arguments = parser.parse_args()
-    if arguments.kill_at is not None:
-        step, _, number = arguments.kill_at.rpartition(":")
-        kill_at(step, int(number))
     compact_often()
     spark = local_session("windrow-soak")
     for name, value in QUICK.items():
         spark.conf.set(name, value)
+    step, _, number = sys.stdin.readline().strip().rpartition(":")
+    if step:
+        kill_at(step, int(number))
     say("ready")
     play(STORY, arguments.directory, spark, say)
     spark.stop()

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
+from tests.quick_java import QUICK_JAVA
 from tests.soak.contents import Contents, contents, differences, undelivered, unsound
 from tests.soak.scenario import STORY
 from windrow.runtime.faults import STEPS
@@ -24,8 +26,6 @@ from windrow.runtime.faults import STEPS
 ROOT = Path(__file__).parents[2]
 PATIENCE = 600
 """Seconds after which a process is taken to hang."""
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""Processes here live for seconds: what the second compiler and parallel collectors cost never pays off."""
 
 
 @dataclass(frozen=True)
@@ -53,32 +53,50 @@ class ChildFailed(Exception):
     """A process that ended by itself before the story did."""
 
 
-def play_once(directory: Path, kill: Kill | None = None) -> bool:
-    """Play the story in a process of its own; whether it was finished, and not killed."""
-    directory.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, "-m", "tests.soak.child", str(directory)]
-    if kill is not None and kill.step is not None:
-        command += ["--kill-at", f"{kill.step}:{kill.number}"]
-    environment = os.environ | {"JAVA_TOOL_OPTIONS": QUICK_START, "WINDROW_DRIVER_MEMORY": "1g"}
-    with (directory / "log").open("ab") as log:
-        log.write(f"──── kill {kill}\n".encode())
-        log.flush()
-        process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=log, text=True,
+class Player:
+    """A process that is getting Spark ready, and plays the story as soon as it is told to."""
+
+    def __init__(self, directory: Path) -> None:
+        directory.mkdir(parents=True, exist_ok=True)
+        self._directory = directory
+        self._log = (directory / "log").open("ab")
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.soak.child", str(directory)],
+            cwd=ROOT,
+            env=os.environ | {"JAVA_TOOL_OPTIONS": QUICK_JAVA, "WINDROW_DRIVER_MEMORY": "1g"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._log,
+            text=True,
             start_new_session=True,
-        )  # fmt: skip
+        )
+
+    def play(self, kill: Kill | None = None) -> bool:
+        """Play the story; whether it was finished, and not killed."""
+        self._log.write(f"──── kill {kill}\n".encode())
+        self._log.flush()
         try:
-            lines = _watch(process, kill)
+            lines = _watch(self._process, kill)
         finally:
-            kill_group(process.pid)
-            process.wait()
-    if "finished" in lines:
-        (directory / "readable.json").write_text(_readable(lines), encoding="utf-8")
-        return True
-    if process.returncode != -signal.SIGKILL:
-        tail = "\n".join((directory / "log").read_text(errors="replace").splitlines()[-30:])
-        raise ChildFailed(f"{directory}: exit code {process.returncode} after {lines}\n{tail}")
-    return False
+            self.end()
+        if "finished" in lines:
+            (self._directory / "readable.json").write_text(_readable(lines), encoding="utf-8")
+            return True
+        if self._process.returncode != -signal.SIGKILL:
+            tail = "\n".join((self._directory / "log").read_text(errors="replace").splitlines()[-30:])
+            raise ChildFailed(
+                f"{self._directory}: exit code {self._process.returncode} after {lines}\n{tail}"
+            )
+        return False
+
+    def end(self) -> None:
+        """End the process, whatever it is doing."""
+        kill_group(self._process.pid)
+        self._process.wait()
+        for file in (self._process.stdin, self._process.stdout, self._log):
+            if file is not None:
+                with suppress(BrokenPipeError):  # it may have failed before it was told
+                    file.close()
 
 
 def _readable(lines: list[str]) -> str:
@@ -99,6 +117,10 @@ def _watch(process: subprocess.Popen[str], kill: Kill | None) -> list[str]:
 
     reader = Thread(target=read, daemon=True)
     reader.start()
+    assert process.stdin is not None
+    with suppress(BrokenPipeError):  # one that has failed by now says so in its log
+        process.stdin.write(f"{kill.step}:{kill.number}\n" if kill and kill.step else "\n")
+        process.stdin.flush()
     if kill is not None and kill.step is None:
         ready.wait(PATIENCE)
         reader.join(kill.seconds)
@@ -133,15 +155,21 @@ def _runs(group: int) -> bool:
     return False
 
 
-def play_with_kills(directory: Path, kills: Iterable[Kill]) -> list[Kill]:
-    """Play the story to its end, killed again and again; the kills that came about."""
-    done = []
-    for kill in kills:
-        if play_once(directory, kill):
-            return done
-        done.append(kill)
-    play_once(directory)
-    return done
+def play_with_kills(directory: Path, kills: Iterable[Kill]) -> Iterator[Kill]:
+    """Play the story to its end, killed again and again; the kills, as they come about.
+
+    While one process plays, the next gets ready: that takes longer than most of them live.
+    """
+    waiting = Player(directory)
+    try:
+        for kill in kills:
+            player, waiting = waiting, Player(directory)
+            if player.play(kill):
+                return
+            yield kill
+        waiting.play()
+    finally:
+        waiting.end()
 
 
 def judge(truth: Contents, directory: Path) -> list[str]:

@@ -9,8 +9,8 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from itertools import takewhile
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from tests.soak.child import QUICK
 from tests.soak.contents import contents
 from tests.soak.endurance import endure, growth
 from tests.soak.figure import draw
-from tests.soak.harness import ChildFailed, Kill, judge, play_once, random_kills
+from tests.soak.harness import ChildFailed, Player, judge, play_with_kills, random_kills
 
 GROWTH = 1.15
 """How much the greatest value of the last quarter may exceed that of the second."""
@@ -73,7 +73,7 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
     homes = 0
     began = time.monotonic()
     if count:
-        play_once(directory / "never-killed")
+        Player(directory / "never-killed").play()
         truth = contents(directory / "never-killed" / "home")
         say(f"never killed: {time.monotonic() - began:.0f} s, {truth.epochs.total()} parts of epochs")
         kills = random_kills(seed)
@@ -85,7 +85,7 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
             home = directory / f"home-{homes}"
             homes += 1
             try:
-                for kill in _until_finished(home, kills, more):
+                for kill in play_with_kills(home, takewhile(lambda _: more(), kills)):
                     done[kill.step or "a random moment"] += 1
                     say(f"{home.name}: kill {done.total()} {kill}")
                 report = judge(truth, home)
@@ -99,16 +99,6 @@ def killing(directory: Path, count: int, seed: int, minutes: float) -> dict[str,
                 shutil.rmtree(home)
     return {"total": done.total(), "homes": homes, "by_step": dict(done), "differences": found,
             "seconds": round(time.monotonic() - began)}  # fmt: skip
-
-
-def _until_finished(home: Path, kills: Iterator[Kill], more: Callable[[], bool]) -> Iterator[Kill]:
-    """Play until the story is finished, killed as long as there are to be more; the kills that came about."""
-    while more():
-        kill = next(kills)
-        if play_once(home, kill):
-            return
-        yield kill
-    play_once(home)
 
 
 def enduring(directory: Path, epochs: int, minutes: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.soak.breakages import BREAKAGES, broken
+from tests.soak.child import QUICK
 from tests.soak.contents import contents
 from tests.soak.harness import Kill, judge, play_with_kills
 from tests.soak.interruptions import BEFORE_COMMIT, COMPACTION, ROUNDS, Interruptions
@@ -36,6 +37,16 @@ def compacting_often():
         yield
 
 
+@pytest.fixture(scope="module", autouse=True)
+def quick(spark):
+    """As the processes that are killed: it is the steps that count, and the statements are compiled elsewhere."""
+    for name, value in QUICK.items():
+        spark.conf.set(name, value)
+    yield
+    for name in QUICK:
+        spark.conf.unset(name)
+
+
 @pytest.fixture(scope="module")
 def truth(spark, tmp_path_factory):
     directory = tmp_path_factory.mktemp("never-killed")
@@ -56,7 +67,7 @@ def test_the_story_has_what_can_go_wrong(truth):
 
 def test_killed_at_every_step(truth, tmp_path):
     assert {kill.step for kill in CHAIN} >= set(faults.STEPS)
-    done = play_with_kills(tmp_path, CHAIN)
+    done = list(play_with_kills(tmp_path, CHAIN))
     assert [kill for kill in CHAIN if kill not in done] == [], "the story was over before these"
     assert judge(truth, tmp_path) == []
 
