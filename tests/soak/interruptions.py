@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from tests.soak.scenario import Story
+
 BEFORE_COMMIT = (
     "batch staged", "queries answered", "files written", "files forced to disk", "transaction open",
 )  # fmt: skip
@@ -41,8 +43,9 @@ class Interruptions:
     After a stop no thread gets past a step any more, as none would in a process that is dead.
     """
 
-    def __init__(self, steps: tuple[str, ...]) -> None:
+    def __init__(self, steps: tuple[str, ...], story: Story = SHORT) -> None:
         self.steps = steps
+        self.story = story
         self.done: list[tuple[int, str]] = []
         self.phase = 0
         self.stopped = False
@@ -59,7 +62,7 @@ class Interruptions:
             raise Interrupted(step)
 
     def play(self, directory: Path, spark: SparkSession, *, same_engine: bool = False) -> None:
-        """Play the short story to its end: after a stop with a new engine, or with the one there is."""
+        """Play the story to its end: after a stop with a new engine, or with the one there is."""
         usual, threading.excepthook = threading.excepthook, _hush
         faults.on_step = self.reach
         try:
@@ -73,7 +76,7 @@ class Interruptions:
         while not finished:
             self.stopped = False
             try:
-                play(SHORT, directory, spark, self.hear, again)
+                play(self.story, directory, spark, self.hear, again)
             except Exception:
                 if not self.stopped:
                     raise

@@ -11,7 +11,7 @@ clocks and the heartbeats are those of a story that was never interrupted.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -51,6 +51,8 @@ class Story:
     """The phase in which it is dropped."""
     watched: str = "totals"
     """The query with a sink."""
+    nodes: int | None = None
+    """How many Spark tasks hold trees."""
 
     def files_before(self, phase: int) -> dict[str, int]:
         """How many files each stream has had when a phase begins."""
@@ -118,6 +120,7 @@ SHORT = Story(
     queries={"totals": TOTALS, "ratio": RATIO, "sales": SALES},
 )
 """As long as it must be to have a first, a middle and a last epoch of each kind."""
+SHORT_IN_TASKS = replace(SHORT, nodes=2)
 
 
 def compact_often() -> None:
@@ -150,7 +153,7 @@ def play(
     now = 0.0
     for stream in ("readings", "orders"):
         (directory / stream).mkdir(parents=True, exist_ok=True)
-    with windrow.Engine(directory / "home", spark, clock=lambda: now) as engine:
+    with windrow.Engine(directory / "home", spark, clock=lambda: now, nodes=story.nodes) as engine:
         declare(engine, directory)
         begin, is_read = _place(story, engine, directory)
         registered: set[str] = set()

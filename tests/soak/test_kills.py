@@ -9,7 +9,7 @@ from tests.soak.child import QUICK
 from tests.soak.contents import contents
 from tests.soak.harness import Kill, judge, play_with_kills
 from tests.soak.interruptions import BEFORE_COMMIT, COMPACTION, ROUNDS, Interruptions
-from tests.soak.scenario import SHORT, STORY, compact_often, play
+from tests.soak.scenario import SHORT, SHORT_IN_TASKS, STORY, compact_often, play
 from windrow.runtime import compaction, faults, home
 
 CHAIN = (
@@ -106,6 +106,17 @@ def test_an_engine_that_was_interrupted_goes_on(steps, short_truth, spark, tmp_p
     interruptions.play(tmp_path, spark, same_engine=True)
     assert {step for _, step in interruptions.done} == set(steps)
     assert judge(short_truth, tmp_path) == []
+
+
+@pytest.mark.parametrize("same_engine", [True, False])
+def test_interrupted_while_spark_tasks_hold_trees(same_engine, spark, tmp_path):
+    """What they hold is then a step ahead of what was committed, or not there for another engine."""
+    play(SHORT_IN_TASKS, tmp_path / "never", spark)
+    steps = ("queries answered", "transaction open", "epoch committed")
+    interruptions = Interruptions(steps, SHORT_IN_TASKS)
+    interruptions.play(tmp_path / "often", spark, same_engine=same_engine)
+    assert {step for _, step in interruptions.done} == set(steps)
+    assert judge(contents(tmp_path / "never" / "home"), tmp_path / "often") == []
 
 
 def test_every_step_is_in_a_round():

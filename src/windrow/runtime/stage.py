@@ -232,7 +232,7 @@ class StreamRunner:
         arrived = any(not query.stored.started for query in part.queries) and self.progress.batch >= 0
         if watermark is None:
             return part if arrived else None
-        closes = any(tree.load(self.log, self.evaluated).operator.closes(watermark) for tree in part.trees)
+        closes = any(tree.closes(self.log, self.evaluated, watermark) for tree in part.trees)
         if not (closes or arrived or not self.progress.idle):
             return None
         part.progress = replace(self.progress, watermark=watermark, idle=True)

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.operators.shared_aggregate import QUERY, Groups, Member, SharedAggregate
-from windrow.operators.window_aggregate import BEGINNING
+from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -113,13 +113,27 @@ class Held:
     bytes: int = 0
     groups_known: int = 0
     horizon: int = BEGINNING
-    next_end: int = BEGINNING
-    """When a window is evaluated next; at first nobody knows."""
+    next_end: int | None = None
+    """When a window is evaluated next; None: nobody has asked."""
     closed: pa.Table | None = None
     open: pa.Table | None = None
 
+    @classmethod
+    def of(cls, operator: SharedAggregate) -> Held:
+        """What there is to tell of a state."""
+        return cls(
+            operator.entries,
+            operator.bytes,
+            operator.groups_known,
+            operator.horizon,
+            operator.next_end if operator.entries else END_OF_TIME,
+            operator.closed_slices(),
+            operator.open_slices(),
+        )
+
     def closes(self, until: int) -> bool:
         """Whether advancing that far could answer anything."""
+        assert self.next_end is not None
         return self.next_end <= until
 
     def closed_slices(self) -> pa.Table | None:
@@ -143,4 +157,4 @@ class AwayState:
     def set_plan(self, plan: TreePlan) -> None:
         """Let queries come and go."""
         self.plan = plan
-        self.operator = replace(self.operator, next_end=BEGINNING)
+        self.operator = replace(self.operator, next_end=None)

@@ -18,7 +18,6 @@ import pyarrow.ipc
 
 from windrow.errors import HomeError
 from windrow.operators.shared_aggregate import AnswersFailed
-from windrow.operators.window_aggregate import END_OF_TIME
 from windrow.runtime.answering import Answered, Answering
 from windrow.runtime.project import renamed
 from windrow.runtime.results import ResultWriter
@@ -121,7 +120,7 @@ def work(node: NodeWork) -> NodeDone | NodeFailed:
             except Exception as error:
                 return NodeFailed(tree.id, [member.query for member in tree.plan.members], _sendable(error))
             states[tree.id] = node.label, state
-            done.held[tree.id] = _held(state)
+            done.held[tree.id] = Held.of(state.operator)
         done.files = results.close()
     finally:
         results.abandon()
@@ -170,19 +169,6 @@ def _advance(
             done.unprojected.append((tree, shape, answers))
         else:
             answering.take(shape.schema_id, renamed(shape.plan, answers))
-
-
-def _held(state: SharedState) -> Held:
-    operator = state.operator
-    return Held(
-        operator.entries,
-        operator.bytes,
-        operator.groups_known,
-        operator.horizon,
-        operator.next_end if operator.entries else END_OF_TIME,
-        operator.closed_slices(),
-        operator.open_slices(),
-    )
 
 
 def _sendable(error: Exception) -> Exception:

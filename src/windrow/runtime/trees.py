@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
 from windrow.optimizer import window_operator
-from windrow.runtime.tree_state import AloneState, AwayState, SharedState, TreePlan
+from windrow.runtime.tree_state import AloneState, AwayState, Held, SharedState, TreePlan
 from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:
@@ -114,17 +114,27 @@ class RunningTree:
             if self.state is None and self.node is not None:
                 self.state = AwayState(self.plan)
             if self.state is None:
-                closed, opened = log.read(self.id)
                 if self.shared:
-                    state = SharedState(self.plan)
-                    state.operator.restore(closed, opened, evaluated)
-                    self.state = state
+                    self.state = self._read_back(log, evaluated)
                 else:
+                    closed, opened = log.read(self.id)
                     (query,) = self.queries
                     operator = window_operator(query.plan, log.costs)
                     operator.restore(closed, opened, evaluated, query.stored.complete_after)
                     self.state = AloneState(query, operator)
             return self.state
+
+    def _read_back(self, log: SliceLog, evaluated: int) -> SharedState:
+        state = SharedState(self.plan)
+        state.operator.restore(*log.read(self.id), evaluated)
+        return state
+
+    def closes(self, log: SliceLog, evaluated: int, until: int) -> bool:
+        """Whether advancing that far could answer anything: by what is committed, whoever holds the state."""
+        state = self.load(log, evaluated)
+        if isinstance(state, AwayState) and state.operator.next_end is None:
+            state.operator = Held.of(self._read_back(log, evaluated).operator)
+        return state.operator.closes(until)
 
     def rearrange(self, members: dict[int, Membership], evaluated: int) -> None:
         """Let queries come and go."""
