@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 import shutil
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from tests.examples import LONG
 from windrow.cli.main import main
 
 ROOT = Path(__file__).parent.parent
@@ -46,7 +46,7 @@ def test_the_commands_in_the_readme_work(spark, monkeypatch, commands):
             case ["script/test"]:
                 pass
             case ["script/demo"]:
-                weeks = [] if "WINDROW_LONG" in os.environ else ["--weeks", "5"]  # a batch has four
+                weeks = [] if LONG else ["--weeks", "1"]  # tests/cli/test_demo.py has several batches
                 done = subprocess.run(["script/demo", *weeks], capture_output=True, text=True, check=False)
                 assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
                 assert "answers equal" in done.stdout

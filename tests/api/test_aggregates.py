@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.api.test_same_answers import EPOCH, SCHEMA, SECOND, frame, rows, split_late, statement, windows
+from tests.examples import examples
 from tests.oracle import assert_same_answers, native, same, weights
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.home import Home
@@ -341,7 +342,7 @@ def collecting(engine, name, sql):
     return tables
 
 
-@settings(settings.get_profile("spark"), max_examples=3)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 @example(data=dense(80), window=Window(8 * SECOND, 2 * SECOND), keys=["k"])
 @given(data=rows(), window=windows(), keys=st.sampled_from([[], ["k"]]))
 def test_a_bounded_run_gives_the_answers_of_spark_and_of_python(spark, data, window, keys):
@@ -368,7 +369,7 @@ def run_batch(spark, home, engine, batch, number, last):
         epochs.run(runner.sealing(engine._queries.values()))
 
 
-@settings(settings.get_profile("spark"), max_examples=2)
+@settings(settings.get_profile("spark"), max_examples=examples(1))
 @example(data=dense(80), window=Window(8 * SECOND, 2 * SECOND), keys=["k"], cuts=[25, 50], delay=1_000)
 @example(data=dense(80), window=Window(5 * SECOND, 5 * SECOND), keys=[], cuts=[15, 40], delay=3)
 @given(
@@ -396,7 +397,7 @@ def test_micro_batches_and_restarts_give_the_answers_of_python(
     assert_python_agrees(tables, in_windows(kept, window, keys))
 
 
-@settings(settings.get_profile("spark"), max_examples=1)
+@settings(settings.get_profile("spark"), max_examples=examples(1))
 @example(data=dense(60), window=Window(8 * SECOND, 2 * SECOND))
 @given(data=rows(), window=windows().filter(lambda w: w.slide <= w.range))
 def test_sliding_takes_functions_of_several_arguments(spark, data, window):
@@ -449,7 +450,7 @@ def in_row_windows(batches, name):
     return groups
 
 
-@settings(settings.get_profile("spark"), max_examples=1)
+@settings(settings.get_profile("spark"), max_examples=examples(1))
 @example(data=dense(120), cuts=[40, 80])
 @given(data=rows(max_size=90), cuts=st.lists(st.integers(1, 80), max_size=2))
 def test_windows_of_rows_give_the_answers_of_python(spark, tmp_path_factory, data, cuts):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 import windrow
+from tests.examples import examples
 from tests.oracle import assert_same_answers, native, weights
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in
@@ -52,7 +53,7 @@ def assert_complete_from_there_on(engine, name, df):
     return assert_same_answers(engine.results(name), expected, keys, tolerances)
 
 
-@settings(settings.get_profile("spark"), max_examples=3)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 @given(
     steps=st.lists(
         st.tuples(st.sampled_from(["rows", *QUERIES]), st.booleans()), min_size=4, max_size=6

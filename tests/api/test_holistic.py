@@ -16,6 +16,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 import windrow
 from tests.api.test_same_answers import EPOCH, SCHEMA, frame, rows, split_late, statement, windows
+from tests.examples import examples
 from tests.oracle import assert_same_answers, native, same, weights
 from windrow.operators import ordered_values
 from windrow.runtime.epoch import Epochs
@@ -134,7 +135,7 @@ def assert_as_recomputed(results, expected, keys):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=6)
+@settings(settings.get_profile("spark"), max_examples=examples(4))
 @given(
     data=rows(),
     window=windows(),
@@ -155,7 +156,7 @@ def test_a_bounded_run_gives_what_spark_and_duckdb_recompute(spark, data, window
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=6)
+@settings(settings.get_profile("spark"), max_examples=examples(4))
 @given(
     data=rows(),
     window=windows(),
@@ -227,7 +228,7 @@ def test_all_of_them_at_once(spark):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=4)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 @given(data=rows(), window=windows().filter(lambda w: w.slide <= w.range), keys=st.sampled_from([[], ["k"]]))
 def test_sliding_gives_the_same(spark, data, window, keys):
     window = Window.starting_at(window.range, window.slide, 0)
@@ -247,7 +248,7 @@ def test_sliding_gives_the_same(spark, data, window, keys):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=4)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 @given(data=rows(), size=st.integers(1, 12), slide=st.integers(1, 5))
 def test_windows_of_rows_give_the_same(spark, data, size, slide):
     for number, row in enumerate(data):
@@ -276,7 +277,7 @@ def test_windows_of_rows_give_the_same(spark, data, size, slide):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=4)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 @given(data=rows(), k=st.integers(1, 3), keys=st.sampled_from([[], ["k"]]), per_window=st.integers(1, 6))
 def test_frequent_items_are_those_of_algorithm_6(spark, data, k, keys, per_window):
     """Golab 2006, §6.2: what is reported occurs more than delta times, and what no slice has listed does not."""

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.api.test_same_answers import EPOCH, no_tables, optional, split_late
+from tests.examples import examples
 from tests.oracle import assert_same_answers, interpreting, native, weights
 from windrow.optimizer import WovenPass
 from windrow.runtime.epoch import Epochs
@@ -72,7 +73,7 @@ def statement(keys, where, window, names):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"))
+@settings(settings.get_profile("spark"), max_examples=examples(4))
 @given(
     data=rows,
     asked=queries,

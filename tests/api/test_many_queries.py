@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 import windrow
+from tests.examples import examples
 from tests.oracle import assert_same_answers, native, weights
 from tests.streams import SECOND, Files, events
 from windrow.optimizer.weave import OPTIMIZERS
@@ -79,7 +80,7 @@ asked = st.builds(
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=3)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 @given(
     queries=st.lists(asked, min_size=4, max_size=7),
     comes=st.lists(st.integers(0, 2), min_size=7, max_size=7),

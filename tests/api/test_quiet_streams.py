@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from tests.examples import examples
 from tests.streams import Files, assert_answers, engine_on, events
 from windrow.runtime.catalog import Progress
 from windrow.runtime.watermark import joint
@@ -120,7 +121,7 @@ def test_a_query_that_comes_in_the_silence_begins_with_a_heartbeat(spark, files,
 
 
 @given(silences=st.lists(st.integers(0, 200), min_size=3, max_size=3))
-@settings(settings.get_profile("spark"), max_examples=4)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 def test_heartbeats_change_no_answer_only_when_it_appears(spark, tmp_path_factory, silences):
     """Rows that come in time, with any silences between them, are answered as without any."""
     tmp_path = tmp_path_factory.mktemp("quiet")

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 import windrow
+from tests.examples import examples
 from tests.oracle import assert_same_answers, native, weights
 from windrow.aggregates.operations import ADD_FLOATS
 from windrow.final import FINAL_AGGREGATORS
@@ -127,7 +128,7 @@ def spark_answers(df, window, keys):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"))
+@settings(settings.get_profile("spark"), max_examples=examples(4))
 @given(data=rows(), window=windows(), keys=st.sampled_from([[], ["k"], ["k", "n"], ["d"]]))
 def test_a_bounded_run_gives_the_answers_of_spark(spark, data, window, keys):
     df = frame(spark, data).cache()
@@ -141,7 +142,7 @@ def test_a_bounded_run_gives_the_answers_of_spark(spark, data, window, keys):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"))
+@settings(settings.get_profile("spark"), max_examples=examples(4))
 @given(
     data=rows(),
     window=windows(),
@@ -209,7 +210,7 @@ def split_late(batches, silences, delay):
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=8)
+@settings(settings.get_profile("spark"), max_examples=examples(4))
 @given(
     data=rows(), window=windows().filter(lambda w: w.slide <= w.range), keys=st.sampled_from([[], ["k", "n"]])
 )

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.api.test_same_answers import SECOND, frame, rows, statement, windows
+from tests.examples import examples
 from tests.oracle import assert_same_answers, native
 from tests.streams import Files, events
 
@@ -32,7 +33,7 @@ PERCENTILES["filtered"] = "APPROX_PERCENTILE(d, 0.5) FILTER (WHERE i > 0)"
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=3)
+@settings(settings.get_profile("spark"), max_examples=examples(2))
 @given(data=rows(), window=windows(), keys=st.sampled_from([[], ["n"]]))
 def test_few_values_give_the_exact_answers_of_spark(spark, data, window, keys):
     df = frame(spark, data).cache()

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from tests.examples import examples
 from windrow.optimizer import Bounds, Experience, Pass, WovenPass, plan_passes, share_passes
 from windrow.optimizer.pack_passes import MOST_COPIES
 from windrow.runtime.collect import Tally, by_query, collect
@@ -124,7 +125,7 @@ def assert_same_as_apart(spark, queries, rows, experience=None, bounds=None, eve
 
 
 @pytest.mark.usefixtures("interpreted")
-@settings(settings.get_profile("spark"), max_examples=12)
+@settings(settings.get_profile("spark"), max_examples=examples(6))
 @given(
     rows=data,
     chosen=st.lists(classes, min_size=2, max_size=12),
