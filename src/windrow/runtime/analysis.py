@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import re
 from contextlib import contextmanager
 from hashlib import sha256
@@ -13,6 +12,7 @@ import pyarrow as pa
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.errors.exceptions.captured import convert_exception
+from pyspark.logger import PySparkLogger
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 
 from windrow.errors import StatementError
@@ -126,15 +126,19 @@ def _in_session(spark: SparkSession, frame: DataFrame, name: str) -> DataFrame:
         spark.catalog.dropGlobalTempView(name)
 
 
+PAGES = PySparkLogger.getLogger("SQLQueryContextLogger")
+"""Where PySpark logs them. Made here, before threads could: PySpark changes the class of all loggers
+meanwhile, and one of another class cannot take what PySpark writes to it."""
+
+
 @contextmanager
 def quiet() -> Iterator[None]:
     """Keep PySpark from logging an error that becomes one of ours: it prints a page of JSON."""
-    logger = logging.getLogger("SQLQueryContextLogger")
-    before, logger.disabled = logger.disabled, True
+    before, PAGES.disabled = PAGES.disabled, True
     try:
         yield
     finally:
-        logger.disabled = before
+        PAGES.disabled = before
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:

@@ -56,6 +56,6 @@ class Constants:
 OPERATIONS = Constants(row=1.0, partial=0.0, operation=1.0, result=0.0)
 """The paper's unit."""
 
-SECONDS = Constants(row=100e-9, partial=1_900e-9, operation=22e-9, result=140e-9)
-"""As shipped: what `windrow calibrate` measured on two cores, the lowest of several runs, because the machine
-had other work, too. Processor time alone says 40, 1,000, 20 and 138 ns, with both cores always busy."""
+SECONDS = Constants(row=60e-9, partial=1_200e-9, operation=22e-9, result=140e-9)
+"""As shipped: what `windrow calibrate` measured on two cores. A row varies most, from 15 to 100 ns; processor
+time alone says 40 to 60."""
