@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from windrow.optimizer.weave.window_set import Windows
 
 MERGED = 10
-"""Final operations that it takes as long as to send a partial to a node and merge it there (measured: 200 ns)."""
+"""To send a partial to a node and merge it there takes as long as so many final operations (200 ns)."""
 TRIED = ("w_tl", "wg_tn")
 """Of the thirteen, one that balances best and takes no time, and the one with the least total cost."""
 
