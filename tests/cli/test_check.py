@@ -1,5 +1,10 @@
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 SOURCE = """
 import windrow
 
@@ -12,6 +17,18 @@ class Total(windrow.OwnAggregate):
 class Wrong(Total):
     def combine(self, a, b): return a - b
 """
+
+
+def test_a_class_can_be_checked_again(tmp_path):
+    """By another process, which finds the compiled kernels of the first on disk."""
+    file = tmp_path / "mine.py"
+    file.write_text(SOURCE)
+    for _ in range(2):
+        check = [Path(sys.executable).with_name("windrow"), "check", f"{file}:Total", "--examples", "5"]
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(check, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "Total keeps its laws" in done.stdout
 
 
 def test_check(windrow, tmp_path):

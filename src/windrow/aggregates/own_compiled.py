@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 import warnings
 from collections import namedtuple
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numba
 import numpy as np
 from numba.core.dispatcher import Dispatcher
+from numba.core.utils import _dynamic_modname, _dynamic_module
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
 types: Any = numba.types
 typeof: Any = numba.typeof
 njit: Any = numba.njit
+
+# Kernels on disk remember the module of each function that they call. For one that cannot be imported, as
+# `windrow check FILE.py` and `__main__` have, Numba writes down a stand-in, and does not find it again.
+sys.modules.setdefault(_dynamic_modname, _dynamic_module)
 
 WITHOUT_REFERENCES: dict[str, Any] = {"_nrt": False}
 """As the kernels that call it are compiled: so nothing can be allocated, and strings and arrays are not for

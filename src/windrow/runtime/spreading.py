@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from windrow.runtime.trees import RunningTree
     from windrow.slicing import Window
 
-LARGE_SECONDS, SMALL_SECONDS = 2.0, 0.5
+LARGE_SECONDS, SMALL_SECONDS = 1.0, 0.25
 """The final work of a batch from which on tasks share it, and below which the driver takes it back."""
 UNEVEN = 1.3
 """How much more than its part a node may have to do."""

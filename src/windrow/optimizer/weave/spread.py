@@ -9,24 +9,29 @@ Source: Shein 2019, ch. 6.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil
 from time import perf_counter
 from typing import TYPE_CHECKING
 
 from windrow.errors import PlanError, suggestion
 from windrow.optimizer.weave.optimizers import OPTIMIZERS
 from windrow.optimizer.weave.placement import PLACEMENTS
+from windrow.optimizer.weave.placement.nodes import Nodes
+from windrow.optimizer.weave.placement.to_lowest import woven
+from windrow.optimizer.weave.window_set import WindowSet
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.optimizer.weave.cost import CostModel
     from windrow.optimizer.weave.placement import Placement
+    from windrow.optimizer.weave.tree import Tree
     from windrow.optimizer.weave.window_set import Windows
 
 MERGED = 10
 """To send a partial to a node and merge it there takes as long as so many final operations (200 ns)."""
-TRIED = ("w_tl", "wg_tn")
-"""Of the thirteen, one that balances best and takes no time, and the one with the least total cost."""
+PARTS = 8
+"""Windows that are cut alike stay together, unless that is more than such a part of what a node is to do."""
 
 
 def final_model(model: CostModel, result: float) -> CostModel:
@@ -54,19 +59,35 @@ def checked_hint(name: str) -> str:
 def spread(
     windows: Windows, final: CostModel, nodes: int, seconds: float, hint: str | None = None
 ) -> Placement:
-    """Windows of a class on nodes, by the placement that was asked for, or the best that is found in time."""
+    """Windows of a class on nodes, by the placement that was asked for, or the best that is found in time.
+
+    Tried are W_TL, which balances best and takes no time, and WG_TN, which has the least cost in total.
+    """
     if hint is not None:
         return PLACEMENTS[hint](windows, final, nodes, together=True)
     deadline = perf_counter() + seconds
-    best = PLACEMENTS[TRIED[0]](windows, final, nodes, together=True)
-    for name in TRIED[1:]:
-        if perf_counter() + 5 * best.seconds < deadline:  # the others take some times as long
-            best = min(best, PLACEMENTS[name](windows, final, nodes, together=True), key=_maximum)
+    on = Nodes(final, nodes)
+    best = woven(_small_trees(windows, on), on).placed("w_tl")
+    if perf_counter() + 5 * best.seconds < deadline:  # it takes some times as long
+        other = PLACEMENTS["wg_tn"](windows, final, nodes, together=True)
+        best = min(best, other, key=lambda placement: placement.maximum)
     return best
 
 
-def _maximum(placement: Placement) -> float:
-    return placement.maximum
+def _small_trees(windows: Windows, nodes: Nodes) -> list[Tree]:
+    """Windows that are cut alike in one tree, or in several, so that nodes can be kept about even."""
+    cost = nodes.cost
+    trees = [(group, cost.tree(group)) for group in WindowSet.of(windows).groups()]
+    most = sum(nodes.price.of(tree) for _, tree in trees) / (PARTS * len(nodes.trees))
+    small: list[Tree] = []
+    for group, tree in trees:
+        parts = min(len(group), ceil(nodes.price.of(tree) / most)) if most else 1
+        if parts > 1:
+            dealt = (WindowSet(group.rows[at::parts], group.queries[at::parts]) for at in range(parts))
+            small += map(cost.tree, dealt)
+        else:
+            small.append(tree)
+    return small
 
 
 def to_lowest(costs: Sequence[float], nodes: int) -> list[int]:

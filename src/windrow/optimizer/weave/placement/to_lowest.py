@@ -38,13 +38,18 @@ def w_tl(
 ) -> Placement:
     """One tree a node."""
     on = Nodes(cost, nodes)
-    for tree in _from_the_most_expensive(single_trees(windows, cost, together), on):
-        node = on.cheapest()
-        if on.trees[node]:
-            on.weave(node, 0, tree)
+    return woven(single_trees(windows, cost, together), on).placed("w_tl")
+
+
+def woven(trees: Iterable[Tree], nodes: Nodes) -> Nodes:
+    """Each tree into the one of the node that costs least so far."""
+    for tree in _from_the_most_expensive(trees, nodes):
+        node = nodes.cheapest()
+        if nodes.trees[node]:
+            nodes.weave(node, 0, tree)
         else:
-            on.group(node, tree)
-    return on.placed("w_tl")
+            nodes.group(node, tree)
+    return nodes
 
 
 def wg_tl(
