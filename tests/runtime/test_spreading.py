@@ -56,6 +56,18 @@ def test_longer_batches_are_more_work():
     assert settled(Spreading(Home(batch_seconds=None), "events"), 100.0) == [None]  # nobody can know yet
 
 
+def test_it_is_looked_at_often_at_first_and_after_a_change():
+    spreading = Spreading(Home(), "events")
+    looked = [spreading.due(changed=False) for _ in range(40)]
+    assert [at for at, due in enumerate(looked) if due] == [0, 2, 6, 14, 24, 34]
+    assert [spreading.due(changed=changed) for changed in (True, False, False, False)] == [
+        True,
+        True,
+        False,
+        True,
+    ]
+
+
 @pytest.mark.parametrize(("nodes", "cost", "expected"), [(1, 100.0, [None]), (3, 0.0, [0])])
 def test_a_number_that_was_asked_for_holds(nodes, cost, expected):
     assert settled(Spreading(Home(nodes=nodes), "events"), cost) == expected

@@ -27,7 +27,7 @@ LARGE_SECONDS, SMALL_SECONDS = 1.0, 0.25
 UNEVEN = 1.3
 """How much more than its part a node may have to do."""
 LOOK_EVERY = 10
-"""After how many batches it is looked at again, where nothing changed."""
+"""After how many batches at most it is looked at again, where nothing changed: at first much sooner."""
 
 
 class Spreading:
@@ -37,7 +37,7 @@ class Spreading:
         self._home = home
         self._stream = stream
         self._nodes = 1
-        self._next_look = 0
+        self._next_look, self._pause = 0, 1
         self._plans: dict[Hashable, tuple[int, frozenset[Window]]] = {}
 
     @property
@@ -48,10 +48,11 @@ class Spreading:
     def due(self, *, changed: bool) -> bool:
         """Whether to look whether all is well: when trees have changed, and now and then."""
         self._next_look -= 1
-        if changed or self._next_look <= 0:
-            self._next_look = LOOK_EVERY
-            return True
-        return False
+        if not changed and self._next_look > 0:
+            return False
+        self._pause = 1 if changed else min(2 * self._pause, LOOK_EVERY)
+        self._next_look = self._pause
+        return True
 
     def settle(self, trees: Sequence[RunningTree], costs: Mapping[int, float]) -> bool:
         """Settle trees on nodes, by what each costs a second of stream; whether anything has changed."""
