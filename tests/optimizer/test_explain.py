@@ -83,17 +83,17 @@ def test_the_text_of_a_few_queries(plans):
         == """\
 stream e: 4 queries (1 with a state of their own), 2 classes, 2 trees, 2 passes over each batch
   at 10,000 rows a second (assumed), 100 groups a slice (assumed); trees planned by max_share
-  estimated: 0.11 % of a core, each query alone 0.3 % of a core: sharing saves 2.9 ×
+  estimated: 0.065 % of a core, each query alone 0.18 % of a core: sharing saves 2.8 ×
   class 1: by k, all rows; 2 queries, 1 tree
     tree 1 (planned): 2 queries; RANGE 1 hour SLIDE 1 minute, RANGE 1 day SLIDE 1 hour
       composite slide 1 hour, 0.0167 edges a second; rows are cut into granules of 1 minute
       final: prefix for add_integers; searched_deque for greatest
-      0.07 % of a core, each query alone 0.2 % of a core: sharing saves 2.8 ×
+      0.044 % of a core, each query alone 0.12 % of a core: sharing saves 2.8 ×
   class 2: ungrouped, where v > 3; 1 query, 1 tree
     tree 2 (planned): 1 query; RANGE 1 day SLIDE 7 minutes
       composite slide 7 minutes, 0.00476 edges a second; rows are cut into granules of 1 minute
       final: … for add_integers
-      0.035 % of a core, each query alone 0.1 % of a core: sharing saves 2.9 ×
+      0.022 % of a core, each query alone 0.06 % of a core: sharing saves 2.8 ×
   prefix: it has an exact inverse: what came before a window is taken out, 2 operations
   searched_deque: it selects one of its values: a search among those that may still be an answer
   1 query with a state of its own (windows of rows): rows
