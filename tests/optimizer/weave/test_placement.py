@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from tests.optimizer.weave.strategies import multiples, panes_cost, partitions, rates, seconds
 from windrow.errors import PlanError
 from windrow.optimizer.weave import CostModel, weave_share
-from windrow.optimizer.weave.placement import PLACEMENTS, placement
+from windrow.optimizer.weave.placement import PLACEMENTS
 from windrow.optimizer.weave.placement.inserted import best_node
 from windrow.optimizer.weave.placement.nodes import Nodes
+from windrow.optimizer.weave.spread import checked_hint
 
 QUERIES = st.lists(multiples, min_size=1, max_size=14)
 
@@ -108,4 +109,4 @@ def test_bad_input_is_refused():
     with pytest.raises(PlanError, match="on 0 nodes"):
         PLACEMENTS["g_rr"]([seconds(2, 2)], CostModel(1), 0)
     with pytest.raises(PlanError, match="did you mean wg_tn"):
-        placement("wgtn")
+        checked_hint("wgtn")

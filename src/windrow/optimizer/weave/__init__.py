@@ -6,7 +6,7 @@ from windrow.optimizer.weave.full_pairwise import full_pairwise
 from windrow.optimizer.weave.insert_then_weave import insert_then_weave
 from windrow.optimizer.weave.max_share import max_share
 from windrow.optimizer.weave.no_share import no_share
-from windrow.optimizer.weave.optimizers import OPTIMIZERS, named
+from windrow.optimizer.weave.optimizers import OPTIMIZERS
 from windrow.optimizer.weave.placement import PLACEMENTS
 from windrow.optimizer.weave.plan import Plan
 from windrow.optimizer.weave.spread import checked_hint, to_lowest
@@ -30,7 +30,6 @@ __all__ = [
     "full_pairwise",
     "insert_then_weave",
     "max_share",
-    "named",
     "no_share",
     "planning_seconds",
     "to_lowest",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from windrow.errors import PlanError, suggestion
 from windrow.optimizer.weave.insert_then_weave import insert_then_weave
 from windrow.optimizer.weave.max_share import max_share
 from windrow.optimizer.weave.no_share import no_share
@@ -30,16 +29,3 @@ OPTIMIZERS: dict[str, Optimizer] = {
     "no_share": no_share,
 }
 """In the order in which they are tried: the first always gives a plan, the next ones the cheapest."""
-
-
-def named(name: str) -> Optimizer:
-    """The optimizer that a hint names.
-
-    >>> named("weaveshare")
-    Traceback (most recent call last):
-    windrow.errors.PlanError: there is no optimizer 'weaveshare'; did you mean weave_share?
-    """
-    if name.lower() not in OPTIMIZERS:
-        close = suggestion(name, OPTIMIZERS) or f"there are {', '.join(OPTIMIZERS)}"
-        raise PlanError(f"there is no optimizer '{name}'; {close}")
-    return OPTIMIZERS[name.lower()]

@@ -23,10 +23,10 @@ from windrow.optimizer.weave.final_work import MICROSECONDS, final_work
 from windrow.optimizer.weave.forest import Forest
 from windrow.optimizer.weave.insert import cheapest_place
 from windrow.optimizer.weave.max_share import max_share
-from windrow.optimizer.weave.optimizers import OPTIMIZERS, named
+from windrow.optimizer.weave.optimizers import OPTIMIZERS
 from windrow.optimizer.weave.placement import PLACEMENTS
 from windrow.optimizer.weave.plan import Plan, all_cuts
-from windrow.optimizer.weave.spread import busiest, final_model, spread
+from windrow.optimizer.weave.spread import busiest, checked_hint, final_model, spread
 from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Weaver:
         many = (groups or GROUPS) if grouped else 1.0
         planning = replace(constants, result=0.0)  # the same results are written whatever is shared
         model = CostModel(rate=rate or RATE, groups=many, constants=planning)
-        return cls(model, hint and hint.lower(), nodes, constants.result)
+        return cls(model, hint and checked_hint(hint), nodes, constants.result)
 
     def plant(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> list[Tree]:
         """The trees of a class that has none."""
@@ -105,7 +105,7 @@ class Weaver:
             return Plan.of(placed.optimizer, trees, self.model, begun, combined=True)
         if self.hint is not None:
             allowed = min(ASKED_FOR * seconds, MOST_SECONDS)
-            return named(self.hint)(asked, self.model, deadline=perf_counter() + allowed)
+            return OPTIMIZERS[self.hint](asked, self.model, deadline=perf_counter() + allowed)
         deadline = perf_counter() + seconds
         best = max_share(asked, self.model)
         for optimizer in OPTIMIZERS.values():

@@ -6,7 +6,7 @@ trees) and how a node is found (at random, round robin, `tl` to the lowest, `tn`
 
 from windrow.optimizer.weave.placement.at_random import g_rand, g_rr, w_rand, w_rr, wg_rand, wg_rr
 from windrow.optimizer.weave.placement.inserted import w_i, wg_i
-from windrow.optimizer.weave.placement.named import PLACEMENTS, placement
+from windrow.optimizer.weave.placement.named import PLACEMENTS
 from windrow.optimizer.weave.placement.nodes import Placement
 from windrow.optimizer.weave.placement.to_lowest import g_tl, grouped, w_tl, wg_tl
 from windrow.optimizer.weave.placement.to_nodes import w_tn, wg_tn
@@ -18,7 +18,6 @@ __all__ = [
     "g_rr",
     "g_tl",
     "grouped",
-    "placement",
     "w_i",
     "w_rand",
     "w_rr",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol
 
-from windrow.errors import PlanError, suggestion
 from windrow.optimizer.weave.placement.at_random import g_rand, g_rr, w_rand, w_rr, wg_rand, wg_rr
 from windrow.optimizer.weave.placement.inserted import w_i, wg_i
 from windrow.optimizer.weave.placement.to_lowest import g_tl, w_tl, wg_tl
@@ -43,16 +42,3 @@ PLACEMENTS: dict[str, Placer] = {
     "wg_tn": wg_tn,
     "wg_i": wg_i,
 }
-
-
-def placement(name: str) -> Placer:
-    """The one that a hint names.
-
-    >>> placement("wgi")
-    Traceback (most recent call last):
-    windrow.errors.PlanError: there is no placement 'wgi'; did you mean wg_i?
-    """
-    if name.lower() not in PLACEMENTS:
-        close = suggestion(name, PLACEMENTS) or f"there are {', '.join(PLACEMENTS)}"
-        raise PlanError(f"there is no placement '{name}'; {close}")
-    return PLACEMENTS[name.lower()]
