@@ -93,7 +93,7 @@ def test_the_bars_and_the_figure_come_from_the_report(
     planning: ModuleType, report: dict[str, Any], tmp_path: Path
 ) -> None:
     names = [bar["name"] for bar in report["bars"]]
-    assert "WeaveShare, 200 queries: seconds, the slowest" in names
+    assert "WeaveShare, 200 queries: seconds, the slowest plan" in names
     assert "cost of WeaveShare / of the full pairwise search, the worst" in names
     assert "bit set in 96 GB / our counter, experiment 5, mean" in names
     assert len(names) == 9

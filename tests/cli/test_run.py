@@ -72,10 +72,18 @@ def test_rows_limits_what_is_printed_to_the_latest(windrow, place):
     assert len(lines(every.stdout)) == 6
 
 
-@pytest.mark.parametrize(("optimizer", "trees"), [("no_share", 2), ("Max_Share", 1), ("w_tl", 2)])
-def test_an_optimizer_can_be_named(windrow, spark, place, optimizer, trees):
+@pytest.mark.parametrize(
+    ("option", "value", "trees"),
+    [
+        ("--optimizer", "no_share", 2),
+        ("--optimizer", "Max_Share", 1),
+        ("--optimizer", "w_tl", 1),
+        ("--nodes", "2", 2),
+    ],
+)
+def test_an_optimizer_can_be_named_and_nodes_counted(windrow, spark, place, option, value, trees):
     other = BARE.replace("2 MINUTES", "3 MINUTES")
-    arguments = ("--optimizer", optimizer, "--home", "home", "--no-seal")
+    arguments = (option, value, "--home", "home", "--no-seal")
     result = windrow("run", write(place, STREAM, BARE, other), *arguments)
     assert result.exit_code == 0, result.output
     with Engine("home", spark) as engine:
