@@ -52,7 +52,13 @@ def _agreement(axes: Axes, report: Mapping[str, Any], measure: str, title: str) 
         said, done = row[measure][0] / most_said, row[measure][1] / most_done
         name = row["placement"]
         axes.plot(said, done, "o", color=KINDS[name.partition("_")[0]])
-        axes.annotate(name.upper(), (said, done), textcoords="offset points", xytext=(5, 3), fontsize=7)
+        if measure == "maximum":  # the totals lie too close together for names
+            left = name in ("g_tl", "w_tl")
+            place = {"xytext": (-5 if left else 5, 3), "ha": "right" if left else "left"}
+            axes.annotate(name.upper(), (said, done), textcoords="offset points", fontsize=7, **place)
+    for kind, what in (("g", "a tree a query"), ("w", "a tree a node"), ("wg", "trees on nodes")):
+        axes.plot([], [], "o", color=KINDS[kind], label=f"{kind.upper()}: {what}")
+    axes.legend(frameon=False, fontsize=8, loc="upper left")
     axes.set_xlim(0, 1.15)
     axes.set_ylim(0, 1.15)
     axes.set_xlabel("estimated cost (largest: 1)")
