@@ -175,14 +175,20 @@ def test_a_placement_can_be_asked_for(spark, files, tmp_path, optimizer):
         check(engine, 30)
 
 
-def test_answers_for_a_sink_are_made_in_the_driver(spark, files, tmp_path):
+def test_a_sink_gets_answers_of_a_tree_that_a_task_holds(spark, files, tmp_path):
+    """Also one that comes when the task has it already."""
     with with_queries(engine_on(files, tmp_path / "home", nodes=2)) as engine:
-        got = []
-        engine.sink("by_k", lambda epoch, rows: got.append(rows))
+        got = {"by_k": [], "sums": []}
+        engine.sink("by_k", lambda epoch, rows: got["by_k"].append(rows))
         engine.run(seal=False)
-        assert set(nodes_of(engine)) > {-1}
-        assert sum(map(len, got)) == engine.results("by_k").count()
-        check(engine, 30)
+        before = engine.results("sums").count()
+        engine.sink("sums", lambda epoch, rows: got["sums"].append(rows))
+        files.add(30, 45)
+        engine.run(seal=False)
+        assert set(nodes_of(engine)) == {0, 1}
+        assert sum(map(len, got["by_k"])) == engine.results("by_k").count()
+        assert sum(map(len, got["sums"])) == engine.results("sums").count() - before > 0
+        check(engine, 45)
 
 
 def test_a_number_of_nodes_that_makes_no_sense(tmp_path):

@@ -21,15 +21,8 @@ class Home:
 class Tree:
     """What is asked of a tree."""
 
-    def __init__(self, number, node=None, sink=None, algorithm=None):
+    def __init__(self, number, node=None):
         self.id, self.node = number, node
-        stream = SimpleNamespace(name="events")
-        plan = SimpleNamespace(
-            window=Window(2, 1), algorithm=algorithm, aggregates=(), stream=stream, enrichments=(), where=None,
-            keys=(),
-        )  # fmt: skip
-        self.any_query = SimpleNamespace(plan=plan, sink=sink)
-        self.queries = [self.any_query]
 
     def settle(self, node):
         self.node = node
@@ -87,9 +80,8 @@ def test_trees_stay_where_they_are_while_that_is_about_even():
     assert settled(spreading, 2.0, 2.0, 0.1, trees=trees) == [0, 1, 0]
 
 
-def test_some_trees_stay_in_the_driver():
-    trees = [Tree(0), Tree(1, sink=print), Tree(2, algorithm="daba")]
-    assert settled(Spreading(Home(nodes=2), "events"), 1.0, 1.0, 1.0, trees=trees) == [0, None, None]
+def test_trees_without_a_price_stay_in_the_driver():
+    assert settled(Spreading(Home(nodes=2), "events"), 1.0, trees=[Tree(0), Tree(1)]) == [0, None]
 
 
 def test_a_class_is_planned_anew_when_a_tree_is_too_much_for_a_node_and_once():

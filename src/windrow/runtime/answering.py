@@ -36,7 +36,7 @@ class Answering:
     def __init__(self, results: ResultWriter, *, watched: bool, kept: AbstractSet[int] = frozenset()) -> None:
         self._results = results
         self.watched = watched
-        self._kept = kept
+        self.kept = kept
         self.by_query: dict[int, Answered] = {}
 
     def take(self, schema: str, rows: pa.Table) -> None:
@@ -55,10 +55,10 @@ class Answering:
             answered = self.by_query.setdefault(query, Answered())
             answered.count += until - place
             answered.latest_end = max(end, answered.latest_end or end)
-            if self.watched or query in self._kept:
+            if self.watched or query in self.kept:
                 own = rows.slice(place, until - place).drop_columns([QUERY])
                 answered.last = _last_evaluation(own)
-                if query in self._kept:
+                if query in self.kept:
                     answered.kept.append(own)
 
     def add(self, elsewhere: Mapping[int, Answered]) -> None:
@@ -66,6 +66,7 @@ class Answering:
         for query, more in elsewhere.items():
             answered = self.by_query.setdefault(query, Answered())
             answered.count += more.count
+            answered.kept += more.kept
             if more.latest_end is not None and more.latest_end >= (answered.latest_end or more.latest_end):
                 answered.latest_end, answered.last = more.latest_end, more.last
 

@@ -195,7 +195,8 @@ class Epochs:
             for query, now in zip(part.queries, stored, strict=True):
                 query.stored = now
             part.runner.forest.changed = False
-            reports.append(self._report(number, part, answers, committing, results.seconds))
+            writing = results.seconds + max(part.writing_seconds.values(), default=0.0)
+            reports.append(self._report(number, part, answers, committing, writing))
             log_epoch(reports[-1], part)
         for query in queries:
             if query.sink is not None and query.stored.id in answers:
@@ -230,13 +231,13 @@ class Epochs:
     def _answer_away(self, epoch: Epoch, part: Part, trees: list[RunningTree], answering: Answering) -> None:
         """The same for trees that Spark tasks hold."""
         by_number = {tree.id: tree for tree in trees}
-        found = self._tasks.run(epoch.number, part, trees, _until(part), watched=answering.watched)
+        found = self._tasks.run(epoch.number, part, trees, _until(part), answering)
         for node, done in found.items():
             if isinstance(done, NodeFailed):
                 raise _blamed(part, by_number[done.tree], AnswersFailed(list(done.queries), done.error))
             answering.add(done.answered)
             epoch.files += done.files
-            part.node_seconds[node] = done.seconds
+            part.node_seconds[node], part.writing_seconds[node] = done.seconds, done.writing_seconds
             for number, shape, answers in done.unprojected:
                 try:
                     self._take(shape, answers, answering)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from windrow.optimizer import sharing_class
 from windrow.optimizer.weave import to_lowest
 from windrow.runtime.logs import event
 
@@ -55,9 +54,12 @@ class Spreading:
         return True
 
     def settle(self, trees: Sequence[RunningTree], costs: Mapping[int, float]) -> bool:
-        """Settle trees on nodes, by what each costs a second of stream; whether anything has changed."""
+        """Settle trees on nodes, by what each costs a second of stream; whether anything has changed.
+
+        One that has no cost is of a kind that cannot share, and stays in the driver.
+        """
         self._decide(sum(costs.values()), any(tree.node is not None for tree in trees))
-        able = [tree for tree in trees if tree.id in costs and _can_go(tree)] if self.nodes > 1 else []
+        able = [tree for tree in trees if tree.id in costs] if self.nodes > 1 else []
         goals = self._goals(able, [costs[tree.id] for tree in able])
         before = {tree.id: tree.node for tree in trees}
         for tree in trees:
@@ -119,11 +121,6 @@ class Spreading:
         if max(loads) <= UNEVEN * max(even):
             return goals
         return {tree.id: node for tree, node in zip(trees, best, strict=True)}
-
-
-def _can_go(tree: RunningTree) -> bool:
-    """Whether a task can hold it: its queries' answers need not go to a sink in the driver, too."""
-    return sharing_class(tree.any_query.plan) is not None and all(q.sink is None for q in tree.queries)
 
 
 def _all(windows: Sequence[set[Window]]) -> frozenset[Window]:

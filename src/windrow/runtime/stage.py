@@ -77,6 +77,8 @@ class Part:
     """Queries to be quarantined, by name."""
     node_seconds: dict[int, float] = field(default_factory=dict)
     """How long the Spark tasks took that hold trees, by node."""
+    writing_seconds: dict[int, float] = field(default_factory=dict)
+    """How much of that was writing answers."""
     refused: Callable[[int], list[DataFile]] = lambda epoch: []
     """Writes the late and dead rows, with the number of the epoch."""
     begun: float = field(default_factory=time.perf_counter)

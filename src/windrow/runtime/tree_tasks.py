@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pyspark import RDD, SparkContext
     from pyspark.sql import SparkSession
 
+    from windrow.runtime.answering import Answering
     from windrow.runtime.home import Home
     from windrow.runtime.stage import Part
     from windrow.runtime.tree_worker import NodeDone
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
 
 NODE = "WINDROW_NODE"
 """The variable in the environment of a task's process that says which node it is."""
+
+
+DESCRIPTION = "spark.job.description"
+"""What Spark's pages call a job."""
 
 
 class TasksFailed(WindrowError):
@@ -49,7 +54,7 @@ class TreeTasks:
         self._owner = uuid.uuid4().hex
 
     def run(
-        self, epoch: int, part: Part, trees: Sequence[RunningTree], until: int | None, *, watched: bool
+        self, epoch: int, part: Part, trees: Sequence[RunningTree], until: int | None, wanted: Answering
     ) -> dict[int, NodeDone | NodeFailed]:
         """Let trees take in the partials of a part, and answer what is due: what came of it, by node."""
         label = uuid.uuid4().hex
@@ -58,7 +63,7 @@ class TreeTasks:
             by_node.setdefault(tree.node or 0, []).append(tree)
         with self._home.reading_slices:  # a task may have to
             works = {
-                node: self._work(epoch, part, of_node, until, label, watched=watched)
+                node: self._work(epoch, part, of_node, until, label, wanted)
                 for node, of_node in sorted(by_node.items())
             }
             done = dict(zip(works, self._job(works), strict=True))
@@ -82,8 +87,7 @@ class TreeTasks:
         trees: list[RunningTree],
         until: int | None,
         label: str,
-        *,
-        watched: bool,
+        wanted: Answering,
     ) -> NodeWork:
         log = part.runner.log
         tables: dict[int, tuple[int, bytes]] = {}
@@ -99,9 +103,10 @@ class TreeTasks:
                     tables[id(table)] = len(tables), packed(table)
             places = [tables[id(table)][0] for table in collected]
             works.append(TreeWork(tree.id, state.plan, state.label, log.slices_of(tree.id), places))
+        kept = wanted.kept & {number for tree in trees for number in tree.members}
         return NodeWork(
             self._owner, part.runner.stream.name, self._home.path, epoch, label, part.evaluated, until,
-            watched, works, [content for _, content in tables.values()],
+            wanted.watched, kept, works, [content for _, content in tables.values()],
         )  # fmt: skip
 
     def _job(self, works: dict[int, NodeWork]) -> list[NodeDone | NodeFailed]:
@@ -112,13 +117,16 @@ class TreeTasks:
                 tasks = [self._task(context, node, of_node) for node, of_node in works.items()]
             finally:
                 context.environment.pop(NODE, None)
-        context.setJobDescription(f"windrow: final aggregation of {number} trees on {len(works)} tasks")
+        before = context.getLocalProperty(DESCRIPTION)  # a streaming batch has one
+        context.setLocalProperty(
+            DESCRIPTION, f"windrow: final aggregation of {number} trees on {len(works)} tasks"
+        )
         try:
             return context.union(tasks).collect()
         except SPARK_ERRORS as error:
             raise TasksFailed(reason(error)) from error
         finally:
-            context.setJobDescription(None)  # type: ignore[arg-type]
+            context.setLocalProperty(DESCRIPTION, before)  # type: ignore[arg-type]  # None is nothing
 
     @staticmethod
     def _task(context: SparkContext, node: int, of_node: NodeWork) -> RDD[NodeDone | NodeFailed]:

@@ -26,6 +26,7 @@ from windrow.runtime.tree_state import Held, SharedState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from collections.abc import Set as AbstractSet
     from pathlib import Path
 
     from windrow.runtime.catalog import DataFile
@@ -61,6 +62,8 @@ class NodeWork:
     evaluated: int
     until: int | None
     watched: bool
+    kept: AbstractSet[int]
+    """Queries whose answers are given back, too: a sink wants them."""
     trees: Sequence[TreeWork]
     tables: Sequence[bytes]
 
@@ -102,7 +105,7 @@ def work(node: NodeWork) -> NodeDone | NodeFailed:
     begun = perf_counter()
     done = NodeDone()
     results = ResultWriter(node.home, node.epoch)
-    answering = Answering(results, watched=node.watched)
+    answering = Answering(results, watched=node.watched, kept=node.kept)
     tables = [pa.ipc.open_stream(table).read_all() for table in node.tables]
     states = _states_of(node)
     try:
