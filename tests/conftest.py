@@ -1,4 +1,4 @@
-"""Shared by all tests: Hypothesis profiles, options for Java, and one Spark session for the whole run."""
+"""Shared by all tests: random examples, options for Java, and one Spark session for each process of a run."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import os
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 
+from tests.examples import register_profiles
 from tests.quick_java import QUICK_JAVA
 
 if TYPE_CHECKING:
@@ -15,22 +15,11 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-settings.register_profile(
-    "windrow",
-    deadline=None,
-    max_examples=60,
-    derandomize=False,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-# An example that runs Spark takes a second; shrinking one would take hundreds of them.
-settings.register_profile(
-    "spark",
-    settings.get_profile("windrow"),
-    max_examples=6,
-    phases=[Phase.explicit, Phase.reuse, Phase.generate],
-)
-settings.load_profile("windrow")
+register_profiles()
 os.environ.setdefault("JAVA_TOOL_OPTIONS", QUICK_JAVA)
+if (worker := os.environ.get("PYTEST_XDIST_WORKER")) and "NUMBA_CACHE_DIR" in os.environ:
+    # Numba numbers the files of a function without a lock: two that write at once could mix them up.
+    os.environ["NUMBA_CACHE_DIR"] += f"/{worker}"
 
 
 @pytest.fixture(scope="session")

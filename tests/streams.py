@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import windrow
-from tests.oracle import assert_same_answers, native, weights
+from tests.oracle import assert_same_answers, recomputed, weights
 from windrow.slicing import Window
 
 SECOND = 1_000_000
@@ -68,8 +68,9 @@ def engine_on(files, home, sql=SQL, clock=time.time, nodes=None, **options):
     return engine
 
 
-def assert_answers(engine, df):
-    expected = native(df, WINDOW, ["k"], AGGS | weights("v"))
+def assert_answers(engine, rows):
+    """The answers to `SQL` are those over a table of rows."""
+    expected = recomputed(rows, WINDOW, ["k"], AGGS | weights("v"))
     assert_same_answers(engine.results("q"), expected, ["k"], {"total": "_abs_v"})
 
 

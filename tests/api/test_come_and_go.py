@@ -9,12 +9,11 @@ from threading import Event
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import functions as F
 
 import windrow
 from tests.examples import examples
-from tests.oracle import assert_same_answers, native, weights
-from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
+from tests.oracle import assert_same_answers, recomputed, weights
+from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, same_events
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in
 from windrow.api.homes import home_status
 from windrow.runtime import faults
@@ -42,13 +41,14 @@ def files(spark, tmp_path):
     return files
 
 
-def assert_complete_from_there_on(engine, name, df):
-    """The answers are Spark's, of the windows that begin after the rows that had come before the query."""
+def assert_complete_from_there_on(engine, name, rows):
+    """The answers are DuckDB's, of the windows that begin after the rows that had come before the query."""
     window, keys, aggs = QUERIES[name]
     (known,) = [query for query in engine.status().queries if query.name == name]
-    expected = native(df, window, keys, aggs | weights("v"))
+    expected = recomputed(rows, window, keys, aggs | weights("v"))
     if known.complete_after is not None:
-        expected = expected.where(F.col("window_start") > F.lit(known.complete_after))
+        since = known.complete_after.timestamp()
+        expected = [row for row in expected if row["window_start"].timestamp() > since]
     tolerances = {"total": "_abs_v"} if "total" in aggs else {}
     return assert_same_answers(engine.results(name), expected, keys, tolerances)
 
@@ -81,10 +81,10 @@ def test_queries_come_and_go_at_any_moment(spark, tmp_path_factory, steps):
         assert live.active
     files.add(last, last := last + 15)
     engine.run()
-    assert_answers(engine, events(spark, 0, last))
+    assert_answers(engine, same_events(0, last))
     for name in engine.queries:
         if name != "q":
-            assert_complete_from_there_on(engine, name, events(spark, 0, last))
+            assert_complete_from_there_on(engine, name, same_events(0, last))
 
 
 def test_a_query_that_needs_another_column_has_the_reader_read_it(spark, files, tmp_path):
@@ -101,8 +101,8 @@ def test_a_query_that_needs_another_column_has_the_reader_read_it(spark, files, 
     engine.run()
     (texts,) = [query for query in engine.status().queries if query.name == "texts"]
     assert texts.complete_after.timestamp() * 1e6 == latest
-    assert assert_complete_from_there_on(engine, "texts", events(spark, 0, 70)) > 5
-    assert_answers(engine, events(spark, 0, 70))
+    assert assert_complete_from_there_on(engine, "texts", same_events(0, 70)) > 5
+    assert_answers(engine, same_events(0, 70))
     assert engine.progress("events").rows == 700
 
 
@@ -118,7 +118,7 @@ def test_a_query_on_a_stream_that_is_not_read_has_it_read(spark, files, tmp_path
         assert engine.results("more").count() == 3
     engine.run()
     assert engine.results("more").count() == 4
-    assert_answers(engine, events(spark, 0, 40))
+    assert_answers(engine, same_events(0, 40))
 
 
 @pytest.mark.parametrize(("name", "since"), [("counts", 39.9), ("texts", 59.9)])
@@ -151,7 +151,7 @@ def test_a_query_begins_between_two_batches_that_have_what_it_needs(
     engine.run()
     (known,) = [query for query in engine.status().queries if query.name == name]
     assert known.complete_after.timestamp() == since
-    assert assert_complete_from_there_on(engine, name, events(spark, 0, 80)) > 5
+    assert assert_complete_from_there_on(engine, name, same_events(0, 80)) > 5
 
 
 def test_a_drop_in_the_middle_of_an_epoch_leaves_nothing_behind(spark, files, tmp_path, monkeypatch):
@@ -167,7 +167,7 @@ def test_a_drop_in_the_middle_of_an_epoch_leaves_nothing_behind(spark, files, tm
     engine.run()
     assert engine.queries == ["q"]
     assert engine._home.catalog.files("results", schema) == []
-    assert_answers(engine, events(spark, 0, 40))
+    assert_answers(engine, same_events(0, 40))
 
     # the last one of its stream: its slices go with it
     files = Files(spark, tmp_path / "more")
@@ -241,8 +241,8 @@ def test_nothing_that_is_thrown_at_a_running_engine_disturbs_it(spark, files, tm
     engine.run()
     assert engine.queries == ["q", "counts"]
     assert home_status(home).requests == ()
-    assert_answers(engine, events(spark, 0, 75))
-    assert_complete_from_there_on(engine, "counts", events(spark, 0, 75))
+    assert_answers(engine, same_events(0, 75))
+    assert_complete_from_there_on(engine, "counts", same_events(0, 75))
 
 
 def test_what_was_asked_for_while_no_engine_ran_is_done_by_the_next(spark, files, tmp_path):
@@ -265,8 +265,8 @@ def test_what_was_asked_for_while_no_engine_ran_is_done_by_the_next(spark, files
     (sums,) = engine.status().requests
     assert (sums.name, sums.condition) == ("sums", "refused")
     assert "^" in sums.refused
-    assert_answers(engine, events(spark, 0, 60))
-    assert assert_complete_from_there_on(engine, "counts", events(spark, 0, 60)) == 25
+    assert_answers(engine, same_events(0, 60))
+    assert assert_complete_from_there_on(engine, "counts", same_events(0, 60)) == 25
 
 
 def test_a_crash_before_the_answer_is_a_crash_before_the_change(spark, files, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 import windrow
 from tests.oracle import assert_same_answers, native
-from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events
+from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events, same_events
 from windrow.api import engine as engine_module
 from windrow.runtime import faults, reader
 from windrow.slicing import Window
@@ -27,7 +27,7 @@ def test_a_stream_of_files_gives_the_batch_answer(spark, files, tmp_path):
     seen = []
     engine.on_epoch = seen.append
     engine.run()
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))
     assert [report.rows for report in seen] == [400, 500, 0]
     assert seen[0].watermark == 39_900_000
     assert seen[1].latest["q"]["n"].to_pylist() == [60] * 5
@@ -46,7 +46,7 @@ def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):
     engine = engine_on(files, home)
     engine.run()
     assert engine.results("q").count() > unsealed
-    assert_answers(engine, events(spark, 0, 101))
+    assert_answers(engine, same_events(0, 101))
 
 
 def test_a_batch_that_spark_noted_and_did_not_plan_is_the_same_batch_later(spark, files, tmp_path):
@@ -68,7 +68,7 @@ def test_a_batch_that_spark_noted_and_did_not_plan_is_the_same_batch_later(spark
     engine.on_epoch = seen.append
     engine.run()
     assert [report.rows for report in seen] == [100, 200, 0]
-    assert_answers(engine, events(spark, 0, 120))
+    assert_answers(engine, same_events(0, 120))
     assert not list(offsets.glob("*.tmp"))
 
 
@@ -82,7 +82,7 @@ def test_sources_of_the_users_are_left_to_spark(spark, files, tmp_path, monkeypa
         engine.query("q", SQL)
         engine.run(seal=False)
     engine.run()
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))
 
 
 def test_a_home_knows_its_streams(spark, files, tmp_path):
@@ -95,7 +95,7 @@ def test_a_home_knows_its_streams(spark, files, tmp_path):
     files.add(90, 100)
     engine.run()
     assert engine.results("other").count() == 10
-    assert_answers(engine, events(spark, 0, 100))
+    assert_answers(engine, same_events(0, 100))
 
 
 def test_late_rows_have_the_types_of_the_stream_also_in_an_engine_that_does_not_know_it(
@@ -139,7 +139,7 @@ def test_a_query_of_the_home_goes_on_until_it_is_dropped(spark, files, tmp_path)
     engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
     engine.query("other", "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
     engine.run()
-    assert_answers(engine, events(spark, 0, 110))
+    assert_answers(engine, same_events(0, 110))
     ends = [row.window_end.timestamp() for row in engine.results("other").collect()]
     assert sorted(ends) == list(range(101, 111))  # complete windows only: rows up to 99.9 came before it
     last = windrow.Engine(home, spark=spark)
@@ -177,7 +177,7 @@ def test_two_engines_can_take_turns(spark, files, tmp_path):
     files.add(110, 120)
     first.run(seal=False)
     second.run()
-    assert_answers(first, events(spark, 0, 120))
+    assert_answers(first, same_events(0, 120))
 
 
 def test_names_are_the_same_in_any_case(spark, files, tmp_path):
@@ -187,7 +187,7 @@ def test_names_are_the_same_in_any_case(spark, files, tmp_path):
     engine = windrow.Engine(home, spark=spark)
     engine.run(seal=False)
     engine.run()
-    assert_answers(engine, events(spark, 0, 100))
+    assert_answers(engine, same_events(0, 100))
 
 
 def test_a_frame_is_sealed_for_all_its_queries(spark):
@@ -197,7 +197,7 @@ def test_a_frame_is_sealed_for_all_its_queries(spark):
         engine.run(seal=False)
         engine.query("later", SQL)
         engine.run()
-        assert_answers(engine, events(spark, 0, 20))
+        assert_answers(engine, same_events(0, 20))
         assert sorted(engine.results("later").collect()) == sorted(engine.results("q").collect())
 
 
@@ -218,7 +218,7 @@ def test_rows_below_the_watermark_are_late_and_counted(spark, files, tmp_path):
     assert engine.progress("events").late == 19
     assert engine.progress("events").rows == 930
     in_time = events(spark, 83, 86).where("ts >= timestamp_millis(84900)")
-    assert_answers(engine, events(spark, 0, 90).union(in_time))
+    assert_answers(engine, same_events(0, 90).union(in_time))
 
 
 def test_rows_that_come_after_a_seal_are_late(spark, files, tmp_path, caplog):
@@ -229,7 +229,7 @@ def test_rows_that_come_after_a_seal_are_late(spark, files, tmp_path, caplog):
     assert not caplog.records
     engine.run()
     assert "stream 'events' was sealed in this home by an earlier run" in caplog.text
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))
     assert engine.progress("events").late == 50
     with pytest.raises(windrow.WindrowError, match="stream 'events' is sealed in this home"):
         engine.query("new", SQL)
@@ -253,7 +253,7 @@ def test_a_live_engine_answers_as_rows_come(spark, files, tmp_path):
             engine_on(files, tmp_path / "home").run()
     assert not live.active
     engine.run()
-    assert_answers(engine, events(spark, 0, 140))
+    assert_answers(engine, same_events(0, 140))
 
 
 def test_only_the_columns_in_use_are_read(spark, files, tmp_path):
@@ -363,7 +363,7 @@ def test_a_failing_epoch_leaves_nothing_and_the_next_attempt_goes_on(spark, file
     monkeypatch.setattr(faults, "on_step", None)
     engine = engine_on(files, home)
     engine.run()
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))
     listed = {engine._home.path / path for (path,) in engine._home.catalog.rows("SELECT path FROM files")}
     assert listed == {path for path in home.rglob("*") if path.suffix in (".parquet", ".slices")}
 
@@ -485,7 +485,7 @@ def test_a_failing_execute_keeps_what_the_home_had(spark, files, tmp_path):
         again.execute(f"CREATE QUERY q AS {SQL}; SELECT nonsense FROM events [RANGE 1 S SLIDE 1 S]")
     engine = engine_on(files, home)
     engine.run()
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))
 
 
 def test_results_of_an_earlier_engine_can_be_read_at_once(spark, files, tmp_path):

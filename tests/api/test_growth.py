@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import windrow
-from tests.streams import Files, Lines, answers, assert_answers, engine_on, events, text_engine
+from tests.streams import Files, Lines, answers, assert_answers, engine_on, events, same_events, text_engine
 
 
 class Growing(Files):
@@ -33,7 +33,7 @@ def test_a_new_column_does_not_stop_the_stream(spark, files, tmp_path):
     files.add(60, 90)  # and may be missing again
     engine = engine_on(files, tmp_path / "home")
     engine.run()
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))
 
 
 def test_a_column_that_changes_its_type_is_named(spark, files, tmp_path):
@@ -76,7 +76,7 @@ def test_settings_may_change_where_they_change_no_answer(spark, files, tmp_path)
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     engine.stream("events", files.path, timestamp="ts", idle_timeout="1 minute", retain="1 day", max_dead=7)
     engine.run()
-    assert_answers(engine, events(spark, 0, 60))
+    assert_answers(engine, same_events(0, 60))
 
 
 def test_a_source_that_is_faster_than_the_engine_is_caught_up_with(spark, files, tmp_path):
@@ -96,7 +96,7 @@ def test_a_source_that_is_faster_than_the_engine_is_caught_up_with(spark, files,
         live.process_available()
     assert rows == [400] + [100] * 7
     engine.run()
-    assert_answers(engine, events(spark, 0, 110))
+    assert_answers(engine, same_events(0, 110))
     assert engine.progress("events").late == 0
 
 

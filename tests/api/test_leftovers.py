@@ -9,7 +9,7 @@ import weakref
 
 import pytest
 
-from tests.streams import Files, assert_answers, engine_on, events
+from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.api import running
 from windrow.runtime.reader import Reader
 
@@ -65,4 +65,4 @@ def test_a_run_leaves_no_thread_behind(spark, files, tmp_path):
         time.sleep(0.1)
     assert threading.active_count() <= before
     engine.run()
-    assert_answers(engine, events(spark, 0, 130))
+    assert_answers(engine, same_events(0, 130))

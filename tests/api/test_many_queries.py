@@ -1,4 +1,4 @@
-"""Many queries share slices, passes and state, and each answers as if it were alone, and as Spark does."""
+"""Many queries share slices, passes and state, and each answers as if it were alone."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pyspark.sql import functions as F
 
 import windrow
 from tests.examples import examples
-from tests.oracle import assert_same_answers, native, weights
-from tests.streams import SECOND, Files, events
+from tests.oracle import assert_same_answers, recomputed, weights
+from tests.streams import SECOND, Files, same_events
 from windrow.optimizer.weave import OPTIMIZERS
 from windrow.slicing import Window
 
@@ -32,15 +32,18 @@ class Asked:
         by = f" GROUP BY {', '.join(keys)}" if keys else ""
         self.sql = f"SELECT {listed} FROM events [{shape}]{condition}{by}"
 
-    def check(self, engine, df):
-        """Compare the answers with Spark's, from where on they are said to be complete."""
+    def check(self, engine, rows):
+        """Compare the answers with DuckDB's over a table of rows, from where on they are said to be complete."""
         (status,) = [query for query in engine.status().queries if query.name == self.name]
-        expected = native(df.where(self.where or "true"), self.window, self.keys, self.aggs | weights("v"))
+        expected = recomputed(rows, self.window, self.keys, self.aggs | weights("v"), self.where or "true")
         if status.complete_after is not None:
-            expected = expected.where(F.col("window_start") > F.lit(status.complete_after))
+            since = status.complete_after.timestamp()
+            expected = [row for row in expected if row["window_start"].timestamp() > since]
         progress = engine.progress("events")
         if not progress.sealed:  # windows behind the watermark wait
-            expected = expected.where(F.expr(f"unix_micros(window_end) <= {progress.watermark}"))
+            expected = [
+                row for row in expected if round(row["window_end"].timestamp() * SECOND) <= progress.watermark
+            ]
         tolerances = {agg: weight for agg, weight in TOLERANCES.items() if agg in self.aggs}
         return assert_same_answers(engine.results(self.name), expected, self.keys, tolerances)
 
@@ -103,7 +106,7 @@ def test_any_trees_and_any_comings_and_goings(spark, tmp_path_factory, queries, 
                 if first == epoch:
                     engine.query(query.name, query.sql)
                 if last == epoch and first < last:
-                    query.check(engine, events(spark, 0, epoch * 9))
+                    query.check(engine, same_events(0, epoch * 9))
                     engine.drop(query.name)
             if engine.queries:
                 engine.run(seal=False)
@@ -113,7 +116,7 @@ def test_any_trees_and_any_comings_and_goings(spark, tmp_path_factory, queries, 
         if staying:
             engine.run()
         for query in staying:
-            query.check(engine, events(spark, 0, 36))
+            query.check(engine, same_events(0, 36))
 
 
 @pytest.mark.parametrize("optimizer", [None, *OPTIMIZERS])
@@ -139,7 +142,7 @@ def test_every_optimizer_gives_the_same_answers(spark, tmp_path, optimizer):
         elif optimizer == "max_share":
             assert trees == [2, 3]
         for query in queries[:: 1 if optimizer is None else 2]:
-            assert query.check(engine, events(spark, 0, 60)) > 5
+            assert query.check(engine, same_events(0, 60)) > 5
 
 
 def test_coprime_slides_neither_hang_nor_blow_up(spark, tmp_path):
@@ -159,7 +162,7 @@ def test_coprime_slides_neither_hang_nor_blow_up(spark, tmp_path):
         assert len(engine.explain()) < 100_000
         engine.run()
         for query in (queries[5], queries[19], queries[20], queries[39]):
-            assert query.check(engine, events(spark, 0, 90)) > 0
+            assert query.check(engine, same_events(0, 90)) > 0
 
 
 def test_a_query_that_comes_late_answers_from_the_slices_that_are_there(spark, tmp_path):
@@ -186,7 +189,7 @@ def test_a_query_that_comes_late_answers_from_the_slices_that_are_there(spark, t
         files.add(100, 130)
         engine.run()
         for query in (long, fits, finer, other):
-            assert query.check(engine, events(spark, 0, 130)) > 0
+            assert query.check(engine, same_events(0, 130)) > 0
         first = engine.results("fits").agg(F.min("window_end")).first()[0]
         assert first.timestamp() * SECOND <= latest + 10 * SECOND
 
@@ -221,7 +224,7 @@ def test_queries_move_to_another_tree_without_a_gap(spark, tmp_path):
     with engine_on(files, tmp_path / "home", "max_share") as engine:
         engine.run()
         for query in queries:
-            assert query.check(engine, events(spark, 0, 90)) > 10
+            assert query.check(engine, same_events(0, 90)) > 10
 
 
 def test_only_the_query_that_fails_is_quarantined(spark, tmp_path):
@@ -239,7 +242,7 @@ def test_only_the_query_that_fails_is_quarantined(spark, tmp_path):
         assert "overflows: " in str(failed.value)
         assert "divides: " in str(failed.value)
         for query in good[::3]:
-            assert query.check(engine, events(spark, 0, 60)) > 5
+            assert query.check(engine, same_events(0, 60)) > 5
         assert {q.name for q in engine.status().queries if q.quarantined} == {"overflows", "divides"}
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 import windrow
 from tests.api.test_many_queries import Asked, engine_on, wait_for_plans
-from tests.streams import SECOND, Files, events
+from tests.streams import SECOND, Files, events, same_events
 from windrow.runtime import faults, spreading
 from windrow.runtime.tree_tasks import NODE, TasksFailed, TreeTasks
 from windrow.slicing import Window
@@ -59,7 +59,7 @@ def nodes_of(engine):
 
 def check(engine, until):
     for query in QUERIES:
-        assert query.check(engine, events(engine.spark, 0, until)) > 2
+        assert query.check(engine, same_events(0, until)) > 2
 
 
 def test_tasks_hold_the_trees_and_keep_their_states(spark, files, tmp_path, jobs):
@@ -164,7 +164,7 @@ def test_tasks_take_over_where_there_is_much_to_do(spark, files, tmp_path, caplo
         engine.run(seal=False)
         assert set(nodes_of(engine)) == {-1}
         for query in QUERIES[:3]:
-            assert query.check(engine, events(spark, 0, 90)) > 3
+            assert query.check(engine, same_events(0, 90)) > 3
 
 
 @pytest.mark.parametrize("optimizer", ["w_rr", "wg_i", "g_tl"])

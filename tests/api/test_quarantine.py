@@ -7,7 +7,7 @@ import re
 import pytest
 
 import windrow
-from tests.streams import SQL, Files, assert_answers, engine_on, events
+from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 # Each goes well until second 40, where k - 3, the cast or the sum fails; `share` puts it into the pass of q.
@@ -53,7 +53,7 @@ def test_the_culprit_is_set_aside_and_the_others_are_answered(spark, files, tmp_
         windrow.QueryFailed, match=f"^broken: {WHY[kind]}.*\n.*is quarantined; the others are answered"
     ):
         engine.run()
-    assert_answers(engine, events(spark, 0, 80))
+    assert_answers(engine, same_events(0, 80))
     assert sorted(row.n for row in engine.results("other").collect()) == [60] * 8
     assert engine.progress("events").rows == 800
     assert [list(report.quarantined) for report in reports].count(["broken"]) == 1
@@ -76,7 +76,7 @@ def test_it_keeps_what_it_had_answered_and_does_not_run_again(spark, files, tmp_
     again.run()
     assert "query 'broken' is quarantined since epoch 2 and does not run: Division by zero" in caplog.text
     assert sorted(again.results("broken").collect()) == before
-    assert_answers(again, events(spark, 0, 100))
+    assert_answers(again, same_events(0, 100))
     state = again._home.catalog.query("broken")
     assert (state.entries, state.sealed) == (0, False)
 
@@ -101,7 +101,7 @@ def test_a_live_engine_goes_on(spark, files, tmp_path):
         assert live.active
     assert engine.status().queries[1].condition == "quarantined"
     engine.run()
-    assert_answers(engine, events(spark, 0, 80))
+    assert_answers(engine, same_events(0, 80))
 
 
 def test_a_source_that_cannot_be_read_is_no_fault_of_a_query(spark, files, tmp_path):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
 from tests.examples import examples
-from tests.streams import Files, assert_answers, engine_on, events
+from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.runtime.catalog import Progress
 from windrow.runtime.watermark import joint
 
@@ -137,11 +138,11 @@ def test_heartbeats_change_no_answer_only_when_it_appears(spark, tmp_path_factor
         engine.run(seal=False)
     engine.run()
     assert engine.progress("events").late == 0
-    frame, start = events(spark, 20, 40), 20
+    tables, start = [same_events(20, 40)], 20
     for silence in silences:
         start += 20 + silence
-        frame = frame.union(events(spark, start, start + 20))
-    assert_answers(engine, frame)
+        tables.append(same_events(start, start + 20))
+    assert_answers(engine, pa.concat_tables(tables))
 
 
 def test_several_streams_are_as_far_as_the_slowest_that_is_not_idle():

@@ -9,7 +9,7 @@ import pytest
 
 import windrow
 from tests.homes import take_back_to_format_3
-from tests.streams import Files, assert_answers, engine_on, events
+from tests.streams import Files, assert_answers, engine_on, events, same_events
 from windrow.runtime import catalog
 from windrow.runtime.analysis import SparkAnalyst
 from windrow.runtime.home import Home
@@ -42,7 +42,7 @@ def test_a_restart_asks_spark_nothing(spark, tmp_path, asked):
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     engine.run()
     assert asked == []
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))
 
 
 def test_the_answer_is_the_same_from_memory(spark, tmp_path, asked):
@@ -158,4 +158,4 @@ def test_a_home_of_format_2_learns_to_remember(spark, tmp_path, asked):
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     engine.run()
     assert asked == []
-    assert_answers(engine, events(spark, 0, 90))
+    assert_answers(engine, same_events(0, 90))

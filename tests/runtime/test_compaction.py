@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
-from tests.streams import Files, assert_answers, engine_on, events
+from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.runtime import compaction, home
 from windrow.runtime.catalog import Progress
 from windrow.runtime.compaction import Compactor
@@ -169,7 +169,7 @@ def test_a_stream_is_answered_alike_with_and_without(spark, tmp_path, small):
     again = engine_on(files, tmp_path / "home")  # which reads the merged slices
     again.run()
     again.check()
-    assert_answers(again, events(spark, 0, 90))
+    assert_answers(again, same_events(0, 90))
 
 
 def test_the_last_hour_is_read_from_few_files(spark, tmp_path, monkeypatch):
