@@ -64,7 +64,8 @@ def recomputed(
 
     For tests of what becomes of batches, restarts and queries, over values on which all databases agree.
     """
-    at = rows["ts"].cast(pa.int64()).to_numpy() - window.offset
+    in_microseconds = pa.timestamp("us", rows["ts"].type.tz)
+    at = rows["ts"].cast(in_microseconds).cast(pa.int64()).to_numpy() - window.offset
     first, last = at // window.slide + 1, (at + window.range) // window.slide
     copies = last - first + 1
     source = np.repeat(np.arange(len(rows)), copies)

@@ -17,7 +17,8 @@ from heapq import heappop, heappush
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numba import njit
+
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from windrow.final.pair_numbers import PairNumbers
@@ -70,7 +71,7 @@ class Layout(NamedTuple):
         return nodes
 
 
-@njit(cache=True)
+@compiled
 def _grow(trees: Array, sums: bool, nodes: Array) -> None:
     for r in range(len(nodes)):
         for at, size, _ in trees:
@@ -79,7 +80,7 @@ def _grow(trees: Array, sums: bool, nodes: Array) -> None:
                 nodes[r, at + node] = left + right if sums else max(left, right)
 
 
-@njit(cache=True)
+@compiled
 def _count(
     sign: int, begin: int, end: int, pairs: Array, counts: Array, keys: Array, codes: Array, weights: Array,
     trees: Array, leaf: Array, count: Array, of_key: Array, sums: Array, maxima: Array,
@@ -111,7 +112,7 @@ def _count(
                 node >>= 1
 
 
-@njit(cache=True)
+@compiled
 def _value_at(position: int, key: int, trees: Array, order: Array, sums: Array) -> int:
     """The pair at a position among the key's values, each as often as it is counted."""
     at, size = trees[key, 0], trees[key, 1]
@@ -124,7 +125,7 @@ def _value_at(position: int, key: int, trees: Array, order: Array, sums: Array) 
     return order[trees[key, 2] + node - size]
 
 
-@njit(cache=True)
+@compiled
 def _locate(
     begin: int, end: int, answer_keys: Array, p: float, codes: Array, trees: Array, order: Array,
     of_key: Array, sums: Array, low: Array, high: Array, fraction: Array,
@@ -144,7 +145,7 @@ def _locate(
             high[answer] = codes[_value_at(floor + 1, key, trees, order, sums)]
 
 
-@njit(cache=True)
+@compiled
 def _list(
     begin: int, end: int, answer_keys: Array, most: int, by_count: bool, over_rest: bool, codes: Array,
     trees: Array, order: Array, count: Array, of_key: Array, maxima: Array, offsets: Array,
@@ -191,7 +192,7 @@ def _list(
     return listed, counts
 
 
-@njit(cache=True)
+@compiled
 def follow(
     pairs: Array, counts: Array, evict_to: Array, push_to: Array, cursor: Array,
     answers_from: Array, answer_keys: Array, quantiles: Array, lists: Array,

@@ -13,7 +13,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -90,7 +91,7 @@ class PairNumbers:
         _index(self.keys[: self.known], self.codes[: self.known], self._table)
 
 
-@njit(cache=True)
+@compiled
 def _find(key: int, code: int, keys: Array, codes: Array, table: Array) -> int:
     """The slot of a pair, or the free one where it belongs."""
     mask = len(table) - 1
@@ -101,13 +102,13 @@ def _find(key: int, code: int, keys: Array, codes: Array, table: Array) -> int:
     return slot
 
 
-@njit(cache=True)
+@compiled
 def _index(keys: Array, codes: Array, table: Array) -> None:
     for pair in range(len(keys)):
         table[_find(keys[pair], codes[pair], keys, codes, table)] = pair
 
 
-@njit(cache=True)
+@compiled
 def _use(
     wanted_keys: Array, wanted_codes: Array, keys: Array, codes: Array, uses: Array, table: Array,
     tally: Array, numbers: Array,
@@ -128,7 +129,7 @@ def _use(
     return len(wanted_keys)
 
 
-@njit(cache=True)
+@compiled
 def _release(numbers: Array, uses: Array, tally: Array) -> None:
     for pair in numbers:
         uses[pair] -= 1

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from numba import njit
 
 from windrow.final.base import FinalAggregator
 from windrow.final.specialise import specialise
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -281,7 +281,7 @@ def _move_all(
         )  # fmt: skip
 
 
-@njit(cache=True)
+@compiled
 def _peaks(
     keys: Array, base: int, entered: Array, evict_to: Array, push_to: Array, entries: Array, most: Array
 ) -> None:

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,7 +133,7 @@ class Liveness:
             )  # fmt: skip
 
 
-@njit(cache=True)
+@compiled
 def _evaluate(
     starts: Array, keys: Array, base: int, until: int, ranges: Array, slide: int, offset: int,
     entries: Array, place: Array, live: Array, cursor: Array, state: Array,

@@ -22,6 +22,8 @@ from typing import TYPE_CHECKING, Any, cast
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 
+from windrow.machine_code import compiled
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -54,7 +56,7 @@ def specialise(
     if operation.interpreted:
         return copy
     copy.__qualname__ = f"{kernel.__name__}_{operation.name}_{width}_{fingerprint.hexdigest()[:8]}"
-    return operation.guarded(njit(cache=True, **WITHOUT_REFERENCES)(copy))
+    return operation.guarded(compiled(copy, **WITHOUT_REFERENCES))
 
 
 def bound(function: Callable[..., Any], **names: Any) -> FunctionType:

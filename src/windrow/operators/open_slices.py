@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from numba import njit
 
 from windrow.final.specialise import specialise
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,7 +77,7 @@ def slice_order(starts: Array) -> Array:
     return np.argsort(ranks[encoded.indices.to_numpy()], kind="stable")
 
 
-@njit(cache=True)
+@compiled
 def _merge_targets(starts: Array, keys: Array, latest: Array, target: Array) -> int:
     """Where each partial goes, `latest` holding the last place of each key; returns how many places."""
     distinct = 0

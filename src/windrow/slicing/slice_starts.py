@@ -10,8 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
+from windrow.machine_code import compiled
 from windrow.slicing.composite import edges
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def slice_starts(cuts: Cuts, instants: Array) -> Array:
     return starts[which]
 
 
-@njit(cache=True)
+@compiled
 def _latest_teeth(instants: Array, periods: Array, phases: Array) -> Array:
     latest = np.empty_like(instants)
     for i in range(len(instants)):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from numba import njit
 
 from windrow.final.specialise import add_code, bound
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +49,7 @@ def _bound(function: FunctionType, names: tuple[tuple[str, Any], ...], mark: str
     copy = bound(function, **dict(names), **parts)
     # Numba's cache goes by the name and does not notice when what is bound changes.
     copy.__qualname__ = f"{function.__name__}_{mark}"
-    return cast("Callable[..., Any]", njit(cache=True, nogil=True)(copy))
+    return cast("Callable[..., Any]", compiled(copy, nogil=True))
 
 
 @cache

@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from windrow.final.growing_array import GrowingArray
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -107,7 +107,7 @@ def wider(by_key: Array, key_count: int) -> Array:
     return np.concatenate([by_key, more])
 
 
-@njit(cache=True)
+@compiled
 def _link(keys: Array, base: int, begin: int, newest: Array, links: Array) -> None:
     for place in range(begin, len(keys)):
         key = keys[place]

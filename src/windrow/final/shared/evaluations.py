@@ -15,7 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
+
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -93,7 +94,7 @@ def _each(instants: Array | int, windows: int) -> Array:
     return np.broadcast_to(np.asarray(instants, np.int64), (windows,)).copy()
 
 
-@njit(cache=True)
+@compiled
 def _begin(
     starts: Array, ranges: Array, slides: Array, offsets: Array, until: Array, upcoming: Array
 ) -> None:
@@ -103,7 +104,7 @@ def _begin(
         upcoming[w] = tick
 
 
-@njit(cache=True)
+@compiled
 def _fill(
     starts: Array, ranges: Array, slides: Array, offsets: Array, until: Array, begin: int, end: int,
     bits: int, packed: Array, upcoming: Array,
@@ -124,7 +125,7 @@ def _fill(
     return count
 
 
-@njit(cache=True)
+@compiled
 def _live(
     starts: Array, entered: int, tick: int, range_: int, slide: int, offset: int, until: int
 ) -> tuple[int, int]:
@@ -144,7 +145,7 @@ def _live(
     return NEVER, entered
 
 
-@njit(cache=True)
+@compiled
 def entries_before(starts: Array, instant: int, known: int) -> int:
     """How many entries begin before an instant, of which the first `known` do: a search in growing steps."""
     step = 1

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numba import njit
 
 from windrow.final.schedule import MOST_ANSWERS
 from windrow.final.shared.entries import JUMP, NONE, PREVIOUS, wider
 from windrow.final.shared.evaluations import Evaluations, Ticks, entries_before
+from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,7 +109,7 @@ def _schedule(narrow: Array, wide: Array, filled: int) -> SharedSchedule:
     return SharedSchedule(windows, ends, keys, first, last)
 
 
-@njit(cache=True)
+@compiled
 def _answer(
     packed: Array, done: int, begin: int, bits: int, ranges: Array, oldest: Array,
     starts: Array, keys: Array, links: Array, base: int,
@@ -159,7 +159,7 @@ def _answer(
     return done, filled
 
 
-@njit(cache=True)
+@compiled
 def _to_front(by_key: Array, key: int, front: int) -> int:
     if key == front:
         return key
@@ -174,7 +174,7 @@ def _to_front(by_key: Array, key: int, front: int) -> int:
     return key
 
 
-@njit(cache=True)
+@compiled
 def _oldest(starts: Array, links: Array, base: int, place: int, begins: int) -> int:
     """The oldest entry of a key that is in the window, from one that is."""
     while True:
