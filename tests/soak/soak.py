@@ -43,7 +43,8 @@ def main() -> int:
         return breakages.main([])
     seed = random.SystemRandom().randrange(1 << 30) if arguments.seed is None else arguments.seed
     directory = arguments.directory or Path(tempfile.mkdtemp(prefix="windrow-soak-"))
-    say(f"seed {seed}, in {directory}")
+    again = f"script/soak --seed {seed} --kills {arguments.kills} --epochs {arguments.epochs}"
+    say(f"in {directory}; to repeat: {again}")
     report: dict[str, Any] = {"question": __doc__, "seed": seed, "machine": machine()}
     with ProcessPoolExecutor(1, get_context("spawn")) as another:
         endured = another.submit(enduring, directory / "endurance", arguments.epochs, arguments.minutes)
@@ -61,7 +62,9 @@ def main() -> int:
     kept = publish("soak", report, draw, quick=not whole)
     for line in [*report["kills"]["differences"], *report["wrong"]]:
         say(line)
-    if kept and arguments.directory is None:
+    if not kept:
+        say(f"kept in {directory}; to repeat: {again}")
+    elif arguments.directory is None:
         shutil.rmtree(directory)
     return 0 if kept else 1
 

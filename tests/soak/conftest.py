@@ -1,0 +1,28 @@
+"""How stories are played in the session of the tests: with housekeeping all the time, and nothing compiled."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.soak.child import QUICK
+from tests.soak.scenario import compact_often
+from windrow.runtime import compaction, home
+
+
+@pytest.fixture(scope="module", autouse=True)
+def compacting_often():
+    with pytest.MonkeyPatch.context() as patch:
+        for module, name in ((compaction, "FAN"), (home, "GRACE_SECONDS"), (home, "GRACE_FILES")):
+            patch.setattr(module, name, getattr(module, name))  # put back in the end
+        compact_often()
+        yield
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick(spark):
+    """As the processes that are killed: it is the steps that count, and the statements are compiled elsewhere."""
+    for name, value in QUICK.items():
+        spark.conf.set(name, value)
+    yield
+    for name in QUICK:
+        spark.conf.unset(name)
