@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 import windrow
 from tests.examples import examples
 from tests.streams import Files, assert_answers, engine_on, same_events
+from windrow.logical import Stream
 from windrow.runtime.catalog import Progress
-from windrow.runtime.watermark import joint
+from windrow.runtime.watermark import after_rows, joint
 
 
 class Clock:
@@ -143,6 +144,17 @@ def test_heartbeats_change_no_answer_only_when_it_appears(spark, tmp_path_factor
         start += 20 + silence
         tables.append(same_events(start, start + 20))
     assert_answers(engine, pa.concat_tables(tables))
+
+
+def test_neither_the_latest_row_nor_the_watermark_goes_back():
+    stream = Stream("s", {"ts": pa.timestamp("us", "UTC")}, "ts", delay=10, idle_timeout=5)
+    there = Progress(latest=100, watermark=90)
+    assert after_rows(stream, there, 50) == (100, 90)
+    assert after_rows(stream, there, 120) == (120, 110)
+    assert after_rows(stream, there, None) == (100, 90)
+    ahead = Progress(latest=100, watermark=300)  # it had been silent
+    assert after_rows(stream, ahead, 120) == (120, 300)
+    assert after_rows(stream, Progress(), 50) == (50, 40)
 
 
 def test_several_streams_are_as_far_as_the_slowest_that_is_not_idle():
