@@ -75,7 +75,7 @@ def recomputed(
     group = ", ".join(["_end", *keys])
     with duckdb.connect() as database:
         database.register("copied", copied)
-        found = database.execute(
+        found = database.sql(
             f"SELECT {', '.join([group, *calls])} FROM copied WHERE {where} GROUP BY {group}"
         )
         answers = found.to_arrow_table().to_pylist()
