@@ -19,6 +19,12 @@ OBJECT_GROUPS = 1 << 16
 """Above so many groups in a task Spark sorts rows before it makes sketches. Its own limit is 128; measured
 with 2 M rows in 60,000 groups, HLL takes 5 s instead of 10 to 20 without the sort, KLL 3 s instead of 9.
 A group takes up to some KB of memory."""
+CHECKPOINT_FILES = (
+    "org.apache.spark.sql.execution.streaming.checkpointing.FileSystemBasedCheckpointFileManager"
+)
+"""How Spark writes the files of its checkpoints: under another name, and then renamed, as its usual manager
+does. That one asks for links first, and Hadoop starts a process, `readlink`, for each question.
+Measured over batches of 100 rows with one query, a batch takes 0.45 s instead of 0.6."""
 
 
 def local_session(app: str = "windrow") -> SparkSession:
@@ -59,6 +65,7 @@ def start(app: str) -> SparkSession:
         .config("spark.driver.memory", os.environ.get("WINDROW_DRIVER_MEMORY", "4g"))
         .config("spark.sql.execution.arrow.maxRecordsPerBatch", ARROW_ROWS)
         .config("spark.sql.objectHashAggregate.sortBased.fallbackThreshold", OBJECT_GROUPS)
+        .config("spark.sql.streaming.checkpointFileManagerClass", CHECKPOINT_FILES)
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.log.level", "ERROR")
         .getOrCreate()
