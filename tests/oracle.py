@@ -60,7 +60,7 @@ def native(
 def recomputed(
     rows: pa.Table, window: Window, keys: list[str], aggs: dict[str, str], where: str = "true"
 ) -> list[dict[str, Any]]:
-    """DuckDB's answer, a hundred times as soon as Spark's: every row is copied into its windows, and grouped.
+    """DuckDB's answer, ten times as soon as Spark's: every row is copied into its windows, and grouped.
 
     For tests of what becomes of batches, restarts and queries, over values on which all databases agree.
     """
