@@ -42,20 +42,26 @@ DAMAGES = {
 """What is said of a file, and how it comes to that."""
 
 
+def damaged(path):
+    """Damages a file in every way, one after the other, and says what is then to be said; whole in the end."""
+    content = path.read_bytes()
+    for told, damage in DAMAGES.items():
+        damage(path, content)
+        yield told
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(content)
+
+
 def test_damaged_slices_are_named_and_nothing_is_made_up(spark, files, tmp_path):
     home = tmp_path / "home"
     engine_on(files, home).run(seal=False)
     files.add(90, 100)
     path = only(home, "slices/events/*.slices")
-    content = path.read_bytes()
-    for told, damage in DAMAGES.items():
-        damage(path, content)
+    for told in damaged(path):
         engine = engine_on(files, home)
         with pytest.raises(windrow.HomeError, match=f"{path.name}.*{told}.*put the file.* back from a copy"):
             engine.run(seal=False)
         assert engine.progress("events").rows == 900  # the epoch that needed it was not committed
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
     engine = engine_on(files, home)
     engine.check()
     engine.run()
@@ -68,15 +74,11 @@ def test_damaged_results_are_named_and_nothing_is_made_up(spark, files, tmp_path
     engine.run(seal=False)
     files.add(90, 100)
     path = only(home, "results/*/*.parquet")
-    content = path.read_bytes()
-    for told, damage in DAMAGES.items():
-        damage(path, content)
+    for told in damaged(path):
         # Spark does not look at every byte; a check of the home does.
         ask = engine.check if told == "its checksum differs" else lambda: engine.results("q")
         with pytest.raises(windrow.HomeError, match=f"{path.name}.*{told}"):
             ask()
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
     engine = engine_on(files, home)
     engine.check()
     engine.run()

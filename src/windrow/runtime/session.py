@@ -24,7 +24,7 @@ CHECKPOINT_FILES = (
 )
 """How Spark writes the files of its checkpoints: under another name, and then renamed, as its usual manager
 does. That one asks for links first, and Hadoop starts a process, `readlink`, for each question.
-Measured over batches of 100 rows with one query, a batch takes 0.45 s instead of 0.6."""
+Measured with both in turns on a busy machine, 12 batches of 100 rows take 5.4 s instead of 7.4."""
 
 
 def local_session(app: str = "windrow") -> SparkSession:
