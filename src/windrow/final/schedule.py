@@ -125,11 +125,12 @@ class Liveness:
             )  # fmt: skip
             if count == 0:
                 return
-            answers_from = by_range[3, :, : count + 1]
-            evict_to, block, block_from = by_range[:3, :, :count]
+            answers_from = np.ascontiguousarray(by_range[3, :, : count + 1])
+            # Contiguous, as they are anyway with one range: kernels are compiled for one kind of array.
+            evict_to, block, block_from = np.ascontiguousarray(by_range[:3, :, :count])
             yield Schedule(
                 steps[0, :count], steps[1, :count], evict_to, block, block_from, answers_from,
-                answers[:, : answers_from[:, -1].max()],
+                np.ascontiguousarray(answers[:, : answers_from[:, -1].max()]),
             )  # fmt: skip
 
 
@@ -192,11 +193,14 @@ def _evaluate(
             by_range[1, r, count] = block
             by_range[2, r, count] = block_from
             by_range[3, r, count] = totals[r]
-            answers[r, totals[r] : totals[r] + alive[r]] = live[r, : alive[r]]
+            # One by one: to check the shapes of two slices takes seconds to compile.
+            for number in range(alive[r]):
+                answers[r, totals[r] + number] = live[r, number]
             totals[r] += alive[r]
         count += 1
         end += slide
-    by_range[3, :, count] = totals
+    for r in range(len(ranges)):
+        by_range[3, r, count] = totals[r]
     cursor[0] = end
     cursor[1] = pushed
     return count
