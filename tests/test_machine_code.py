@@ -22,6 +22,8 @@ def scaled(x):
 def module(tmp_path, monkeypatch):
     """A module with a kernel, loaded as another process would."""
     monkeypatch.setattr("numba.core.config.CACHE_DIR", "")
+    # Python would take the bytecode of a source that was as long and written in the same second.
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
     place = tmp_path / "module_with_a_kernel.py"
 
     def load(factor):

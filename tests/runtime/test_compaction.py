@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from threading import Event, Thread
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -11,7 +12,8 @@ import pytest
 
 import windrow
 from tests.streams import Files, assert_answers, engine_on, same_events
-from windrow.runtime import compaction, home
+from windrow.errors import HomeError
+from windrow.runtime import compaction, faults, home
 from windrow.runtime.catalog import Progress
 from windrow.runtime.compaction import Compactor
 from windrow.runtime.home import Advance, Epoch, Home
@@ -108,6 +110,56 @@ def test_the_slice_log_is_bounded_by_the_windows(tmp_path, small):
         _, opened = SliceLog(ages.home, "s").read(ages.ids[0])  # also when the newest file was merged
         assert opened["x"].to_pylist() == [-number]
     assert max(sizes[60:]) <= max(sizes[:60])
+
+
+def test_an_epoch_that_looks_at_files_while_they_are_merged(tmp_path, small, monkeypatch):
+    """After a restart it has not read them yet, and must find those that it has found listed."""
+    ages = Ages(tmp_path / "home", window=5)
+    for number in range(3):
+        ages.epoch(number)
+    ages.log = SliceLog(ages.home, "s")
+    merging = Thread(target=Compactor(ages.home, lambda: 0.0).compact)
+    written = Event()
+    monkeypatch.setattr(faults, "on_step", lambda step: written.set() if step == "compaction written" else 0)
+    look = ages.log.segments
+
+    def segments(file):
+        if merging.ident is None:
+            merging.start()
+            assert written.wait(60)
+            merging.join(0.5)  # the files would be gone by now, if they could go
+        return look(file)
+
+    monkeypatch.setattr(ages.log, "segments", segments)
+    assert ages.log.unneeded(dict.fromkeys(ages.ids, 0), ages.ids) == []
+    merging.join()
+    (merged,) = ages.home.catalog.files("slices")
+    assert merged.level == 1
+
+
+def test_files_that_an_epoch_lets_go_while_they_are_merged_are_no_damage(tmp_path, small, monkeypatch):
+    ages = Ages(tmp_path / "home", window=5)
+    for number in range(3):
+        ages.epoch(number)
+    merge = SliceLog.merge
+
+    def interrupted(log, files, path, alive):
+        if ages.window:
+            ages.window = 0  # now only its own slices are needed
+            ages.epoch(9)
+        return merge(log, files, path, alive)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SliceLog, "merge", interrupted)
+        Compactor(ages.home, lambda: 0.0).compact()
+    assert [(file.level, file.first_epoch) for file in ages.home.catalog.files("slices")] == [(0, 9)]
+    assert ages.home.check()
+    (ages.home.path / ages.home.catalog.files("slices")[0].path).unlink()
+    ages.window = 20
+    for number in (10, 11):
+        ages.epoch(number)
+    with pytest.raises(HomeError, match="is missing; something other than Windrow changed the home"):
+        Compactor(ages.home, lambda: 0.0).compact()
 
 
 def test_answers_past_their_retain_are_gone_at_once_and_their_files_soon(spark, tmp_path, small):

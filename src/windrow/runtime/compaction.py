@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from windrow.errors import HomeError
 from windrow.runtime.durable import check, reading, remove
 from windrow.runtime.faults import reach
 from windrow.runtime.logs import event
@@ -85,8 +86,7 @@ class Compactor:
         merged = 0
         self._expire()
         while not self._stopping and (run := self._next_run()):
-            self._merge(run)
-            merged += len(run)
+            merged += self._merge(run)
         self._home.remove_doomed(self._clock())
         reach("compacted files removed")
         return merged
@@ -158,8 +158,10 @@ class Compactor:
             if old:
                 self._home.replace_files(old, [], now)
 
-    def _merge(self, files: list[DataFile]) -> None:
+    def _merge(self, files: list[DataFile]) -> int:
+        """Merge files; how many: none if an epoch let one of them go meanwhile."""
         first = files[0]
+        listed = self._home.catalog.files(first.kind, first.owner)
         suffix = "slices" if first.kind == "slices" else "parquet"
         path = self._home.new_path(f"{first.kind}/{first.owner.lower()}", first.first_epoch, suffix)
         try:
@@ -168,6 +170,11 @@ class Compactor:
                 merged = SliceLog(self._home, first.owner).merge(files, path, alive)
             else:
                 merged = self._merge_rows(files, path)
+        except (HomeError, OSError):
+            remove(path)
+            if self._home.catalog.files(first.kind, first.owner) == listed:
+                raise
+            return 0
         except BaseException:
             remove(path)
             raise
@@ -178,6 +185,7 @@ class Compactor:
             logging.INFO, "compacted", "%(files)d files of %(kind)s %(owner)s became one of %(rows)d rows",
             kind=first.kind, owner=first.owner, files=len(files), into=merged.path, rows=merged.rows,
         )  # fmt: skip
+        return len(files)
 
     def _merge_rows(self, files: list[DataFile], path: Path) -> DataFile:
         paths = [self._home.path / file.path for file in files]

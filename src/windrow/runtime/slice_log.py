@@ -104,7 +104,8 @@ class SliceLog:
         `trees`: all that still have a state.
         """
         alive = set(trees) - {tree for tree, horizon in horizons.items() if horizon is None}
-        return [file.path for file in self.files() if not self._is_needed(file, horizons, alive)]
+        with self._home.reading_slices:
+            return [file.path for file in self.files() if not self._is_needed(file, horizons, alive)]
 
     def _is_needed(self, file: DataFile, horizons: Mapping[int, int | None], alive: set[int]) -> bool:
         for segment in self.segments(file):
