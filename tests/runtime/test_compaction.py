@@ -162,6 +162,15 @@ def test_files_that_an_epoch_lets_go_while_they_are_merged_are_no_damage(tmp_pat
         Compactor(ages.home, lambda: 0.0).compact()
 
 
+def test_a_directory_does_not_go_with_its_last_file_while_another_is_about_to_be_written(tmp_path, small):
+    ages = Ages(tmp_path / "home")
+    ages.epoch(0)
+    coming = ages.home.new_path("slices/s", 1, "slices")
+    ages.home.replace_files(ages.home.catalog.files("slices"), [], 0.0)
+    coming.write_bytes(b"")
+    assert [*(ages.home.path / "slices" / "s").iterdir()] == [coming]
+
+
 def test_answers_past_their_retain_are_gone_at_once_and_their_files_soon(spark, tmp_path, small):
     ages = Ages(tmp_path / "home", retain=10_000_000)
     compactor = Compactor(ages.home, lambda: 1.0)

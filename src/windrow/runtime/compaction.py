@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from windrow.errors import HomeError
-from windrow.runtime.durable import check, reading, remove
+from windrow.runtime.durable import check, reading
 from windrow.runtime.faults import reach
 from windrow.runtime.logs import event
 from windrow.runtime.refused_tables import DEFAULT_RETAIN
@@ -171,12 +171,12 @@ class Compactor:
             else:
                 merged = self._merge_rows(files, path)
         except (HomeError, OSError):
-            remove(path)
+            path.unlink(missing_ok=True)
             if self._home.catalog.files(first.kind, first.owner) == listed:
                 raise
             return 0
         except BaseException:
-            remove(path)
+            path.unlink(missing_ok=True)
             raise
         reach("compaction written")
         self._home.replace_files(files, [replace(merged, level=first.level + 1)], self._clock())

@@ -6,7 +6,7 @@ import mmap
 import os
 import uuid
 import zlib
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -69,13 +69,6 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except (OSError, pa.ArrowException) as error:
         raise HomeError(f"{path} cannot be read: {error}; {_REMEDY}") from error
-
-
-def remove(path: Path) -> None:
-    """Remove a file, and its directory if nothing is left in it."""
-    path.unlink(missing_ok=True)
-    with suppress(OSError):
-        path.parent.rmdir()
 
 
 def explained(error: BaseException) -> str:

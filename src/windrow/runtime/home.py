@@ -22,7 +22,7 @@ from windrow.errors import HomeError
 from windrow.final import Costs, shipped_costs
 from windrow.optimizer.weave import SECONDS, Constants
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
-from windrow.runtime.durable import check, explained, force, force_directories, new_path, remove
+from windrow.runtime.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.faults import reach
 from windrow.runtime.lock import holding
 from windrow.runtime.logs import event
@@ -167,7 +167,7 @@ class Home:
             if path.is_file() and path not in known
         ]
         for path in orphans:
-            remove(path)
+            path.unlink(missing_ok=True)
         for folder in FOLDERS:
             for path in sorted((self.path / folder).rglob("*"), reverse=True):
                 if path.is_dir() and not any(path.iterdir()):
@@ -239,7 +239,7 @@ class Home:
         reach("epoch committed")
         for path in epoch.unneeded:
             with suppress(OSError):  # it no longer exists for anybody; the next start sweeps it away
-                remove(self.path / path)
+                (self.path / path).unlink(missing_ok=True)
         reach("old files removed")
 
     def replace_files(self, old: Iterable[DataFile], new: Iterable[DataFile], clock: float) -> None:
@@ -258,7 +258,7 @@ class Home:
                     Catalog.forget_files(database, [file.path], None if file.kind == "slices" else clock)
         superfluous = [file for file in old if file.kind == "slices"] if still_there else new
         for file in superfluous:  # if not, an epoch forgot one of the old ones meanwhile
-            remove(self.path / file.path)
+            (self.path / file.path).unlink(missing_ok=True)
 
     def remove_doomed(self, clock: float) -> None:
         """Remove replaced files that nobody can be reading any more."""
@@ -270,7 +270,7 @@ class Home:
             ]  # fmt: skip
             database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])
         for path in paths:
-            remove(self.path / path)
+            (self.path / path).unlink(missing_ok=True)
 
     def check(self) -> int:
         """Read every file and compare it with what was written; how many there are. Raises a HomeError."""

@@ -10,7 +10,7 @@ import pyarrow.feather
 
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.runtime.catalog import FORMAT, SCHEMA, Catalog, DataFile
-from windrow.runtime.durable import reading, remove
+from windrow.runtime.durable import reading
 from windrow.runtime.slice_log import State, write_file
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def _from_1(home: Home) -> None:
         database.execute("UPDATE about SET format = ?", (FORMAT,))
     for path, kind, *_ in old:
         if kind != "results":
-            remove(home.path / path)
+            (home.path / path).unlink(missing_ok=True)
 
 
 def _latest(home: Home, stream: str, watermark: int | None) -> int | None:
