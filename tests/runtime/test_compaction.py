@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from datetime import timedelta
 from threading import Event, Thread
@@ -159,6 +160,21 @@ def test_files_that_an_epoch_lets_go_while_they_are_merged_are_no_damage(tmp_pat
     for number in (10, 11):
         ages.epoch(number)
     with pytest.raises(HomeError, match="is missing; something other than Windrow changed the home"):
+        Compactor(ages.home, lambda: 0.0).compact()
+
+
+def test_a_full_disk_is_said_whatever_epochs_do_meanwhile(tmp_path, small, monkeypatch):
+    ages = Ages(tmp_path / "home", window=5)
+    for number in range(3):
+        ages.epoch(number)
+
+    def full(log, files, path, alive):
+        ages.window = 0
+        ages.epoch(9)
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(SliceLog, "merge", full)
+    with pytest.raises(OSError, match="No space left"):
         Compactor(ages.home, lambda: 0.0).compact()
 
 

@@ -125,8 +125,8 @@ class Liveness:
             )  # fmt: skip
             if count == 0:
                 return
-            answers_from = np.ascontiguousarray(by_range[3, :, : count + 1])
             # Contiguous, as they are anyway with one range: kernels are compiled for one kind of array.
+            answers_from = np.ascontiguousarray(by_range[3, :, : count + 1])
             evict_to, block, block_from = np.ascontiguousarray(by_range[:3, :, :count])
             yield Schedule(
                 steps[0, :count], steps[1, :count], evict_to, block, block_from, answers_from,

@@ -159,9 +159,9 @@ class Compactor:
                 self._home.replace_files(old, [], now)
 
     def _merge(self, files: list[DataFile]) -> int:
-        """Merge files; how many: none if an epoch let one of them go meanwhile."""
+        """Merge files; how many: none if an epoch has let some go meanwhile."""
         first = files[0]
-        listed = self._home.catalog.files(first.kind, first.owner)
+        listed = self._listed(first)
         suffix = "slices" if first.kind == "slices" else "parquet"
         path = self._home.new_path(f"{first.kind}/{first.owner.lower()}", first.first_epoch, suffix)
         try:
@@ -170,13 +170,10 @@ class Compactor:
                 merged = SliceLog(self._home, first.owner).merge(files, path, alive)
             else:
                 merged = self._merge_rows(files, path)
-        except (HomeError, OSError):
+        except BaseException as error:
             path.unlink(missing_ok=True)
-            if self._home.catalog.files(first.kind, first.owner) == listed:
-                raise
-            return 0
-        except BaseException:
-            path.unlink(missing_ok=True)
+            if isinstance(error, HomeError | FileNotFoundError) and listed - self._listed(first):
+                return 0
             raise
         reach("compaction written")
         self._home.replace_files(files, [replace(merged, level=first.level + 1)], self._clock())
@@ -186,6 +183,10 @@ class Compactor:
             kind=first.kind, owner=first.owner, files=len(files), into=merged.path, rows=merged.rows,
         )  # fmt: skip
         return len(files)
+
+    def _listed(self, file: DataFile) -> set[str]:
+        """The files beside this one that there are."""
+        return {beside.path for beside in self._home.catalog.files(file.kind, file.owner)}
 
     def _merge_rows(self, files: list[DataFile], path: Path) -> DataFile:
         paths = [self._home.path / file.path for file in files]
