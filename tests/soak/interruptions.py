@@ -23,9 +23,8 @@ COMPACTION = ("compaction written", "compaction committed", "compacted files rem
 ROUNDS = (
     # An epoch that is not committed comes again, so one home can be stopped at all these steps of it.
     (*BEFORE_COMMIT, "epoch committed"),
-    ("old files removed", "compaction written"),
-    ("answers delivered", "compaction committed"),
-    ("compacted files removed",),
+    ("old files removed", "compaction written", "compaction committed"),
+    ("answers delivered", "compacted files removed"),
 )
 
 

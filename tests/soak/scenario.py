@@ -83,9 +83,9 @@ RECENT = "SELECT shop, COUNT(*) AS n FROM orders [RANGE 15 SECONDS SLIDE 5 SECON
 
 STORY = Story(
     phases=(
-        Phase(readings=3, orders=2, clock=85, heartbeat=90),
-        Phase(readings=3, orders=0, clock=165, heartbeat=170),
-        Phase(readings=2, orders=3, clock=225, heartbeat=300),
+        Phase(readings=2, orders=1, clock=65, heartbeat=70),
+        Phase(readings=2, orders=0, clock=105, heartbeat=130),
+        Phase(readings=1, orders=2, clock=185, heartbeat=300),
         Phase(readings=0, orders=1, clock=310, heartbeat=500),
         Phase(readings=0, orders=0, clock=600, heartbeat=600),
     ),

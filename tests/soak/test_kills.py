@@ -13,17 +13,16 @@ from windrow.runtime import faults
 CHAIN = (
     Kill("compaction written", 1),
     Kill("compaction committed", 1),
-    Kill("batch staged", 1),
-    Kill("queries answered", 2),
     Kill("files written", 1),
-    Kill("files forced to disk", 1),
     Kill("transaction open", 1),
     Kill("epoch committed", 1),
     Kill("old files removed", 2),
     Kill("answers delivered", 1),
     Kill("compacted files removed", 2),
-    Kill(seconds=5.0),
 )
+NOTHING_NEW = {"batch staged", "queries answered", "files forced to disk"}
+"""Steps at which a kill leaves what it leaves elsewhere: before files are written everything is in memory, and
+what is written is on disk, since the machine goes on. Interruptions stop there, too; `script/soak` kills there."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +44,7 @@ def test_the_story_has_what_can_go_wrong(truth):
 
 
 def test_killed_at_every_step(truth, tmp_path):
-    assert {kill.step for kill in CHAIN} >= set(faults.STEPS)
+    assert {kill.step for kill in CHAIN if kill.step} | NOTHING_NEW == set(faults.STEPS)
     done = list(play_with_kills(tmp_path, CHAIN))
     assert [kill for kill in CHAIN if kill not in done] == [], "the story was over before these"
     assert judge(truth, tmp_path) == []
