@@ -154,26 +154,48 @@ def test_what_a_crash_left_is_swept_away(spark, files, tmp_path):
     assert_answers(engine, same_events(0, 90))
 
 
+def unpacked(archive, directory):
+    """A home that an earlier version made elsewhere, with the files of its streams."""
+    shutil.unpack_archive(FIXTURES / archive, directory)
+    home = directory / "home"
+    with sqlite3.connect(home / "catalog.db") as database:
+        database.execute(
+            "UPDATE relations SET definition = replace(definition, '/OLD/', ?)", (f"{directory}/",)
+        )
+    database.close()
+    for path in (home / "streams").rglob("*"):
+        if path.is_file():
+            path.write_text(path.read_text().replace("/OLD/", f"{directory}/"))
+    return home
+
+
 def test_a_home_of_format_1_is_brought_up_to_date_and_goes_on(spark, tmp_path):
     """The archive was made by the version that had format 1; it has read two of the three files."""
-    shutil.unpack_archive(FIXTURES / "home-format-1.tar.gz", tmp_path)
-    home = tmp_path / "home"
-    for path in [home / "catalog.db", *(home / "streams").rglob("*")]:  # it was made elsewhere
-        if path.name == "catalog.db":
-            with sqlite3.connect(path) as database:
-                database.execute(
-                    "UPDATE relations SET definition = replace(definition, '/OLD/', ?)", (f"{tmp_path}/",)
-                )
-            database.close()
-        elif path.is_file():
-            path.write_text(path.read_text().replace("/OLD/", f"{tmp_path}/"))
+    home = unpacked("home-format-1.tar.gz", tmp_path)
     engine = windrow.Engine(home, spark=spark)
     assert engine.status().streams[0].rows == 900
     assert engine.results("q").count() == 60
-    engine.run()
+    engine.run(seal=True)
     assert engine.progress("events").rows == 1300
     assert_answers(engine, pq.read_table(tmp_path / "in"))
     assert not list(home.rglob("*.arrow"))
+
+
+def test_a_home_of_format_4_is_brought_up_to_date_and_goes_on(spark, tmp_path):
+    """The version that had format 4 has read two of three Parquet files and one of two CSV files, whose second
+    column has another name than was declared: it went by position, and this home goes on with that."""
+    home = unpacked("home-format-4.tar.gz", tmp_path)
+    engine = windrow.Engine(home, spark=spark)
+    assert {stream.name: stream.rows for stream in engine.status().streams} == {"events": 900, "readings": 2}
+    engine.run(seal=True)
+    assert engine.progress("events").rows == 1300
+    assert_answers(engine, pq.read_table(tmp_path / "in"))
+    answers = engine.results("sums").orderBy("window_end", "other").collect()
+    assert [(row.window_end.timestamp(), row.other, row.total) for row in answers] == [
+        *((end, "a", 1) for end in (10, 20, 30)),
+        (60, "a", 2), (70, "a", 2), (70, "b", 4), (80, "a", 2), (80, "b", 4), (90, "b", 4),
+        *((end, "a", 8) for end in (120, 130, 140)),
+    ]  # fmt: skip
 
 
 def test_the_same_query_again_is_the_same(spark, files, tmp_path):

@@ -61,8 +61,8 @@ BREAKAGES = (
             for stream, advance in epoch.streams.items():
                 p = advance.progress
                 database.execute(
-                    "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (stream, p.batch, p.latest, p.watermark, p.sealed, p.idle, p.clock, p.rows, p.late, p.dead),
+                    "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (stream, p.batch, p.latest, p.watermark, p.sealed, p.idle, p.clock, p.rows, p.late, p.dead, None),
                 )
         reach("files written")
 """,

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
     from windrow.runtime.forest import Forest
 
-FORMAT = 4
+FORMAT = 5
 KEPT_EPOCHS = 1_000
 """How many epochs the catalog remembers; only people look at them."""
 KEPT_DESCRIBED = 100_000
 """How many of Spark's answers it remembers, before it begins anew."""
 
 SCHEMA = """
-CREATE TABLE about (format INTEGER NOT NULL);
+CREATE TABLE about (
+    format INTEGER NOT NULL, token TEXT, owner TEXT, clock REAL NOT NULL DEFAULT 0);
 CREATE TABLE relations (
     name TEXT PRIMARY KEY COLLATE NOCASE, kind TEXT NOT NULL, definition TEXT NOT NULL);
 CREATE TABLE queries (
@@ -60,7 +61,7 @@ CREATE TABLE epochs (
 CREATE TABLE progress (
     stream TEXT PRIMARY KEY COLLATE NOCASE, batch INTEGER NOT NULL, latest INTEGER, watermark INTEGER,
     sealed INTEGER NOT NULL, idle INTEGER NOT NULL, clock REAL NOT NULL,
-    rows INTEGER NOT NULL, late INTEGER NOT NULL, dead INTEGER NOT NULL);
+    rows INTEGER NOT NULL, late INTEGER NOT NULL, dead INTEGER NOT NULL, offsets TEXT);
 CREATE TABLE files (
     path TEXT PRIMARY KEY, kind TEXT NOT NULL, owner TEXT NOT NULL COLLATE NOCASE, level INTEGER NOT NULL,
     first_epoch INTEGER NOT NULL, last_epoch INTEGER NOT NULL, rows INTEGER NOT NULL,
@@ -92,6 +93,8 @@ class Progress:
     rows: int = 0
     late: int = 0
     dead: int = 0
+    offsets: str | None = None
+    """What tells Spark's record of its last batch from any other; None where Spark keeps none."""
 
 
 @dataclass(frozen=True)
@@ -416,7 +419,7 @@ class Catalog:
     def progress(self, stream: str) -> Progress:
         """How far a stream has been read."""
         rows = self.rows(
-            "SELECT batch, latest, watermark, sealed, idle, clock, rows, late, dead "
+            "SELECT batch, latest, watermark, sealed, idle, clock, rows, late, dead, offsets "
             "FROM progress WHERE stream = ?",
             stream,
         )

@@ -102,7 +102,7 @@ class Home:
                 for statement in SCHEMA.split(";\n"):
                     if statement.strip():
                         database.execute(statement)
-                database.execute("INSERT INTO about VALUES (?)", (FORMAT,))
+                database.execute("INSERT INTO about (format) VALUES (?)", (FORMAT,))
         elif found > FORMAT:
             raise HomeError(
                 f"{self.path} has format {found} and this Windrow reads up to {FORMAT}; use a newer Windrow"
@@ -215,7 +215,7 @@ class Home:
                     Catalog.write_trees(database, stream, advance.forest)
                 p = advance.progress
                 database.execute(
-                    "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                     (
                         stream,
                         p.batch,
@@ -227,6 +227,7 @@ class Home:
                         p.rows,
                         p.late,
                         p.dead,
+                        p.offsets,
                     ),
                 )
                 database.execute(

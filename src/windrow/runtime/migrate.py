@@ -26,8 +26,10 @@ def migrate(home: Home, found: int) -> None:
         _from_1(home)
         return
     with home.catalog.transaction() as database:
-        _add_tables(database)
-        _from_3(database)
+        if found < 4:
+            _add_tables(database)
+            _from_3(database)
+        _from_4(database)
         database.execute("UPDATE about SET format = ?", (FORMAT,))
 
 
@@ -42,6 +44,19 @@ def _from_3(database: sqlite3.Connection) -> None:
     database.execute("ALTER TABLE queries DROP COLUMN entries")
     database.execute("ALTER TABLE queries DROP COLUMN state_bytes")
     _plant(database)
+
+
+def _from_4(database: sqlite3.Connection) -> None:
+    """Format 4 did not know who holds a home, how old its rows are by the clock of its epochs, nor which
+    batches Spark's own record of a stream is about."""
+    _add_to_about(database)
+    database.execute("ALTER TABLE progress ADD COLUMN offsets TEXT")
+
+
+def _add_to_about(database: sqlite3.Connection) -> None:
+    for column in ("token TEXT", "owner TEXT", "clock REAL NOT NULL DEFAULT 0"):
+        database.execute(f"ALTER TABLE about ADD COLUMN {column}")
+    database.execute("UPDATE about SET clock = (SELECT coalesce(max(clock), 0) FROM epochs)")
 
 
 def _plant(database: sqlite3.Connection) -> None:
@@ -99,9 +114,10 @@ def _from_1(home: Home) -> None:
             "SELECT stream, batch, watermark, sealed, rows, late, dead FROM old_progress"
         ).fetchall():
             database.execute(
-                "INSERT INTO progress VALUES (?, ?, ?, ?, ?, 0, (SELECT max(clock) FROM epochs), ?, ?, ?)",
+                "INSERT INTO progress VALUES (?, ?, ?, ?, ?, 0, (SELECT max(clock) FROM epochs), ?, ?, ?, NULL)",
                 (name, batch, _latest(home, name, watermark), watermark, sealed, *counts),
             )
+        _add_to_about(database)
         Catalog.list_files(database, files)
         _plant(database)
         for table in ("queries", "epochs", "progress"):
