@@ -30,25 +30,25 @@ def make_home(path: Path) -> None:
             home.catalog.define(stream, "stream", {})
         delays = home.catalog.add_query("delays", DELAYS, "flights", SCHEMA, retain=86_400_000_000 * 30)
         broken = home.catalog.add_query("broken", "SELECT 1 / 0 AS delay FROM flights", "flights", SCHEMA)
-        file = home.new_path("results", 0, "parquet")
-        file.write_bytes(b"x" * 1_000)
         progress = Progress(0, WATERMARK, WATERMARK, clock=CLOCK - 10, rows=1_200, late=3, dead=1)
         with home.catalog.transaction() as database:
             database.execute("INSERT INTO trees VALUES (1, 'flights', 0, NULL, 7, 560)")
             database.execute("INSERT INTO members VALUES (1, ?, NULL, 0, 1 << 62)", (delays.id,))
-        home.commit(
-            Epoch(
-                number=0,
-                clock=CLOCK - 10,
-                seconds=0.5,
-                streams={"flights": Advance(progress, 0, 1_200, 3, 1, 42)},
-                queries=[
-                    replace(delays, answers=42, latest_end=WATERMARK),
-                    replace(broken, quarantined=REASON, quarantined_epoch=0),
-                ],
-                files=[DataFile(home.name_of(file), "results", delays.schema_id, 0, 0, 42)],
-            )
+        epoch = Epoch(
+            number=0,
+            clock=CLOCK - 10,
+            seconds=0.5,
+            streams={"flights": Advance(progress, 0, 1_200, 3, 1, 42)},
+            queries=[
+                replace(delays, answers=42, latest_end=WATERMARK),
+                replace(broken, quarantined=REASON, quarantined_epoch=0),
+            ],
         )
+        with home.running():
+            file = home.new_path("results", 0, "parquet")
+            file.write_bytes(b"x" * 1_000)
+            epoch.files = [DataFile(home.name_of(file), "results", delays.schema_id, 0, 0, 42)]
+            home.commit(epoch)
     finally:
         home.close()
 

@@ -83,7 +83,8 @@ def test_the_next_scrape_knows_the_next_epoch(server, place):
     assert values(server)["windrow_stream_rows_total", "flights"] == 1_200
     home = Home(place)
     more = Progress(1, WATERMARK, WATERMARK, idle=True, clock=CLOCK, rows=1_500)
-    home.commit(Epoch(1, CLOCK, streams={"flights": Advance(more, 1, 300)}))
+    with home.running():
+        home.commit(Epoch(1, CLOCK, streams={"flights": Advance(more, 1, 300)}))
     home.close()
     found = values(server)
     assert found["windrow_stream_rows_total", "flights"] == 1_500

@@ -100,7 +100,8 @@ def test_together_means_all_or_none(home):
     group, (alone,) = requests.waiting()
     assert [(request.name, request.retain) for request in group] == [("a", None), ("b", 5), ("c", None)]
     assert alone.name == "d"
-    requests.refuse(group, group[1], StatementError("unknown column 'n'", SQL, 7, 8, "sorry"))
+    with home.catalog.transaction() as database:
+        Requests.refuse(database, group, group[1], StatementError("unknown column 'n'", SQL, 7, 8, "sorry"))
     answers = requests.take_answers(first)
     assert answers["b"] == Refusal("unknown column 'n'", 7, 8, "sorry")
     assert answers["a"] == answers["c"]
@@ -116,7 +117,8 @@ def test_a_refusal_that_nobody_waited_for_is_shown_until_its_name_is_used(home):
     ):
         requests.ask_to_add([("odd", "SELECT n", None)], 0)
         (group,) = requests.waiting()
-        requests.refuse(group, group[0], StatementError("unknown column 'n'", "SELECT n", 7, 8))
+        with home.catalog.transaction() as database:
+            Requests.refuse(database, group, group[0], StatementError("unknown column 'n'", "SELECT n", 7, 8))
         (shown,) = home_status(home.path).requests
         assert shown.condition == "refused"
         assert shown.refused == "unknown column 'n' (line 1, column 8)\n\n    SELECT n\n           ^"

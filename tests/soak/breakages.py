@@ -49,7 +49,7 @@ BREAKAGES = (
     Breakage(
         "a batch that was committed is taken again",
         "stage:StreamRunner.staged",
-        "if batch_id <= self.progress.batch:",
+        "if batch_id == self.progress.batch:",
         "if False:",
         ("epoch committed",),
     ),

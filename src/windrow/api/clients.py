@@ -22,10 +22,10 @@ from sqlglot import exp
 
 from windrow.api.homes import existing
 from windrow.cql import Query, parse, parse_duration
-from windrow.errors import HomeError, StatementError, WindrowError
+from windrow.errors import StatementError, WindrowError
 from windrow.logical import Stream, Table, bind
 from windrow.runtime.home import Home
-from windrow.runtime.lock import is_held
+from windrow.runtime.lock import HomeInUse, is_held
 from windrow.runtime.requests import Refusal, Requests
 
 if TYPE_CHECKING:
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     from windrow.logical import Relation
     from windrow.runtime.catalog import Catalog
-
-LOOK_SECONDS = 0.05
 
 
 def named_query(name: str, sql: str, retain: str | None = None) -> Query:
@@ -93,7 +91,7 @@ def add_queries(
         numbers = requests.ask_to_add(asked, clock())
         if not wait:
             return "asked" if is_held(path) else "kept"
-        answers = _wait(opened, requests, numbers)
+        answers = requests.wait(numbers, path)
         if answers is None:
             return "kept"
         _raise_refusal(answers, {query.name or "": query for query in queries})
@@ -117,7 +115,7 @@ def drop_queries(
                 return "dropped"
             if not wait:
                 return "asked"
-            answers = _wait(opened, requests, numbers)
+            answers = requests.wait(numbers, path)
             if answers is not None:
                 _raise_refusal(answers, {})
                 return "dropped"
@@ -128,24 +126,12 @@ def drop_queries(
 def _dropped(home: Home, requests: Requests, names: Sequence[str], clock: float) -> bool:
     """Drop queries here and now; False if the home is in use."""
     try:
-        with home.running(), home.catalog.transaction() as database:
+        with home.changing() as database:
             known = [home.catalog.query(name) for name in requests.withdraw(database, names)]
             home.forget_queries(database, [query for query in known if query is not None], clock)
-    except HomeError as error:
-        if isinstance(error.__cause__, BlockingIOError):
-            return False
-        raise
+    except HomeInUse:
+        return False
     return True
-
-
-def _wait(home: Home, requests: Requests, numbers: Sequence[int]) -> dict[str, Refusal | None] | None:
-    """The answers to requests; None if no engine runs, or it stopped before it looked."""
-    while True:
-        running = is_held(home.path)  # before the look: an engine that answered may have stopped since
-        answers = requests.take_answers(numbers)
-        if answers is not None or not running:
-            return answers
-        time.sleep(LOOK_SECONDS)
 
 
 def _raise_refusal(answers: Mapping[str, Refusal | None], queries: Mapping[str, Query]) -> None:

@@ -257,8 +257,7 @@ class Engine:
         """Forget a query. Its results stay readable on disk only."""
         with self._registry.changing:
             stored = self._home.catalog.query(name) or self._registered(name).stored  # says what there is
-            self._home.drop_query(stored, self._clock())
-            self._registry.let_go({stored.id})
+            self._registry.drop(stored)
 
     def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
         """Let `sink(epoch, answers)` also get the answers of a registered query, at least once each."""

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from windrow.api.clients import drop_queries
 from windrow.cql import Query, parse
 from windrow.errors import HomeError, StatementError, WindrowError
 from windrow.logical import bind
 from windrow.runtime.catalog import NewQuery
+from windrow.runtime.lock import HomeInUse
 from windrow.runtime.requests import Requests, Withdrawn
 from windrow.runtime.results import result_schema
 from windrow.runtime.trees import RunningQuery
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from windrow.api.relations import Relations
     from windrow.logical import AggregateQuery
     from windrow.runtime.analysis import SparkAnalyst
+    from windrow.runtime.catalog import StoredQuery
     from windrow.runtime.home import Home
     from windrow.runtime.requests import Request
 
@@ -120,17 +123,58 @@ class Registry:
         return Bound(new, plan, sink)
 
     def keep(self, adding: Mapping[str, Bound], answering: list[Request] | None = None) -> None:
-        """Add bound queries, by one transaction, which also answers the requests for them."""
+        """Add bound queries, by one transaction, which also answers the requests for them.
+
+        Where another engine runs on the home, it is asked to add them.
+        """
         if not adding:
             return
-        with self._home.catalog.transaction() as database:
-            stored = self._home.catalog.insert_queries(database, [bound.new for bound in adding.values()])
-            if answering:
-                Requests.accept(database, answering)
+        new = [bound.new for bound in adding.values()]
+        stored: list[StoredQuery] | None = None
+        while stored is None:
+            try:
+                with self._home.changing() as database:
+                    stored = self._home.catalog.insert_queries(database, new)
+                    if answering:
+                        Requests.accept(database, answering)
+            except HomeInUse:
+                stored = self._added_elsewhere(adding)
         self.queries = self.queries | {
             name: RunningQuery(query, bound.plan, bound.sink)
             for query, (name, bound) in zip(stored, adding.items(), strict=True)
         }
+
+    def _added_elsewhere(self, adding: Mapping[str, Bound]) -> list[StoredQuery] | None:
+        """The queries as the engine that runs on the home has added them; None if it stopped before."""
+        catalog = self._home.catalog
+        for bound in adding.values():
+            if bound.sink is not None:
+                raise HomeError(
+                    f"another engine is running on {self._home.path}: a sink of '{bound.new.name}' would get "
+                    "nothing here; register it where the engine runs, or stop that one first"
+                )
+        missing = [bound.new for bound in adding.values() if catalog.same_query(bound.new) is None]
+        if missing:
+            asked = [(new.name, new.sql, new.retain) for new in missing]
+            numbers = self._requests.ask_to_add(asked, self._clock())
+            answers = self._requests.wait(numbers, self._home.path)
+            if answers is None:
+                self._requests.take_back(numbers)
+                return None
+            for new in missing:
+                refusal = answers.get(new.name)
+                if refusal is not None and not refusal.companion:
+                    raise refusal.error(new.sql)
+        found = [catalog.query(bound.new.name) for bound in adding.values()]
+        return [query for query in found if query is not None] if None not in found else None
+
+    def drop(self, stored: StoredQuery) -> None:
+        """Drop a query; where another engine runs on the home, it is asked to."""
+        try:
+            self._home.drop_query(stored, self._clock())
+        except HomeInUse:
+            drop_queries(self._home.path, [stored.name], clock=self._clock)
+        self.let_go({stored.id})
 
     def let_go(self, ids: set[int]) -> None:
         """Run queries no longer; an epoch that is under way still has them."""
@@ -163,10 +207,11 @@ class Registry:
                     self._relations.take_back(mark)  # what is left of them is looked at again
                 except Exception as error:  # whatever it is, it is this request's and not the others'
                     self._relations.take_back(mark)
-                    self._requests.refuse(group, culprit, error)
+                    with self._home.transaction() as database:
+                        Requests.refuse(database, group, culprit, error)
 
     def _drop_for(self, group: list[Request]) -> None:
-        with self._home.catalog.transaction() as database:
+        with self._home.transaction() as database:
             stored = []
             for request in group:
                 found = self._home.catalog.query(request.name)

@@ -213,7 +213,6 @@ class Running:
             self._runner(name),
             self._epochs,
             rows.select(*map(quoted, columns), *ours),
-            f"{self._home.path}/streams/{name.lower()}",
             partial(self._queries_of, name, frozenset(columns)),
             self._tables,
             self._report,
@@ -271,7 +270,7 @@ class Running:
                 self._last_epoch = UNSURE
                 raise
             finally:
-                self._home.catalog.note_delivered(
+                self._home.note_delivered(
                     {
                         query.stored.id: query.stored.delivered
                         for query in self._queries()

@@ -400,15 +400,9 @@ class Catalog:
         )
         self._learned.clear()
 
-    def note_delivered(self, delivered: dict[int, int]) -> None:
-        """Remember up to which epoch sinks have had their answers."""
-        if delivered:
-            with self.transaction() as database:
-                self.set_delivered(database, delivered)
-
     @staticmethod
     def set_delivered(database: sqlite3.Connection, delivered: dict[int, int]) -> None:
-        """The same, as part of a transaction."""
+        """Remember up to which epoch sinks have had their answers, as part of a transaction."""
         database.executemany(
             "UPDATE queries SET delivered = ? WHERE id = ?",
             [(epoch, query) for query, epoch in delivered.items()],

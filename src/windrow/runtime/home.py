@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -27,6 +27,7 @@ from windrow.runtime.faults import reach
 from windrow.runtime.lock import holding
 from windrow.runtime.logs import event
 from windrow.runtime.migrate import migrate
+from windrow.runtime.ownership import Ownership
 from windrow.runtime.spark_log import force_batch
 
 if TYPE_CHECKING:
@@ -92,6 +93,7 @@ class Home:
                 )
             self.catalog = Catalog(self.path / "catalog.db")
             self._prepare()
+            self._ownership = Ownership(self.path, self.catalog)
         except (OSError, sqlite3.Error) as error:
             raise HomeError(f"cannot use {self.path} as a home: {explained(error)}") from error
 
@@ -145,7 +147,7 @@ class Home:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Hold the home for a run: one engine at a time. Sweeps what an earlier crash left behind."""
-        with holding(self.path):
+        with self._ownership.taken():
             try:
                 swept, epoch = self._sweep(), self.catalog.last_epoch()
             except OSError as error:
@@ -156,6 +158,26 @@ class Home:
                     home=str(self.path), epoch=epoch, queries=len(self.catalog.queries()), swept=swept,
                 )  # fmt: skip
             yield
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this engine is running on the home."""
+        return self._ownership.is_ours
+
+    def transaction(self) -> AbstractContextManager[sqlite3.Connection]:
+        """A transaction of the engine that runs here; nothing is written if another has taken over."""
+        return self._ownership.transaction()
+
+    @contextmanager
+    def changing(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that changes which queries there are: of the engine that runs here, or of one that
+        does not run while no other does. Raises HomeInUse if another runs: it has to be asked."""
+        if self.is_ours:
+            with self.transaction() as database:
+                yield database
+        else:
+            with holding(self.path), self.catalog.transaction() as database:
+                yield database
 
     def _sweep(self) -> int:
         known = {self.path / path for (path,) in self.catalog.rows("SELECT path FROM files")}
@@ -173,6 +195,10 @@ class Home:
                 if path.is_dir() and not any(path.iterdir()):
                     path.rmdir()
         return len(orphans)
+
+    def checkpoint(self, stream: str) -> Path:
+        """Where Spark keeps its own record of a stream."""
+        return self.path / "streams" / stream.lower()
 
     def new_path(self, folder: str, epoch: int, suffix: str) -> Path:
         """A path that no file of the home has had."""
@@ -193,9 +219,10 @@ class Home:
         files = self.forced(epoch.files)
         for stream, advance in epoch.streams.items():
             if advance.batch is not None:
-                force_batch(self.path / "streams" / stream.lower(), advance.batch, self.path)
+                force_batch(self.checkpoint(stream), advance.batch, self.path)
         reach("files forced to disk")
-        with self.catalog.transaction() as database:
+        with self.transaction() as database:
+            self._check_order(epoch)
             Catalog.forget_files(database, epoch.unneeded)
             Catalog.list_files(database, files)
             Catalog.set_delivered(database, epoch.delivered)
@@ -243,6 +270,25 @@ class Home:
                 (self.path / path).unlink(missing_ok=True)
         reach("old files removed")
 
+    def _check_order(self, epoch: Epoch) -> None:
+        """An epoch builds on the one before, and a batch on the batch before (a frame has none)."""
+        last = self.catalog.last_epoch()
+        if epoch.number != last + 1:
+            raise HomeError(f"epoch {epoch.number} does not follow epoch {last}, the last one in {self.path}")
+        for stream, advance in epoch.streams.items():
+            committed = self.catalog.progress(stream).batch
+            if advance.batch is not None and advance.batch != committed + 1:
+                raise HomeError(
+                    f"batch {advance.batch} of stream '{stream}' does not follow batch {committed}, the last "
+                    "one committed"
+                )
+
+    def note_delivered(self, delivered: dict[int, int]) -> None:
+        """Remember up to which epoch sinks have had their answers."""
+        if delivered:
+            with self.transaction() as database:
+                Catalog.set_delivered(database, delivered)
+
     def replace_files(self, old: Iterable[DataFile], new: Iterable[DataFile], clock: float) -> None:
         """Let compacted files take the place of others, which stay on disk for a while."""
         old, new = list(old), self.forced(new)
@@ -250,7 +296,7 @@ class Home:
             self._replace(old, new, clock)
 
     def _replace(self, old: list[DataFile], new: list[DataFile], clock: float) -> None:
-        with self.catalog.transaction() as database:
+        with self.transaction() as database:
             listed = {path for (path,) in self.catalog.rows("SELECT path FROM files")}
             still_there = all(file.path in listed for file in old)
             if still_there:
@@ -263,7 +309,7 @@ class Home:
 
     def remove_doomed(self, clock: float) -> None:
         """Remove replaced files that nobody can be reading any more."""
-        with self.catalog.transaction() as database:
+        with self.transaction() as database:
             rows = database.execute("SELECT path, clock FROM doomed ORDER BY clock DESC, path").fetchall()
             paths = [
                 path for place, (path, since) in enumerate(rows)
@@ -284,8 +330,9 @@ class Home:
         return len(files)
 
     def drop_query(self, query: StoredQuery, clock: float = 0.0) -> None:
-        """Forget a query and its state; its results can no longer be read."""
-        with self.catalog.transaction() as database:
+        """Forget a query and its state; its results can no longer be read. Raises HomeInUse if another
+        engine runs here."""
+        with self.changing() as database:
             self.forget_queries(database, [query], clock)
 
     def forget_queries(

@@ -114,7 +114,8 @@ def _from_1(home: Home) -> None:
             "SELECT stream, batch, watermark, sealed, rows, late, dead FROM old_progress"
         ).fetchall():
             database.execute(
-                "INSERT INTO progress VALUES (?, ?, ?, ?, ?, 0, (SELECT max(clock) FROM epochs), ?, ?, ?, NULL)",
+                "INSERT INTO progress "
+                "VALUES (?, ?, ?, ?, ?, 0, (SELECT max(clock) FROM epochs), ?, ?, ?, NULL)",
                 (name, batch, _latest(home, name, watermark), watermark, sealed, *counts),
             )
         _add_to_about(database)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from socket import SHUT_RDWR
 from typing import TYPE_CHECKING, Any
 
+from py4j.protocol import Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from windrow.errors import SourceError, WindrowError
 from windrow.runtime.analysis import reason
-from windrow.runtime.spark_log import tidy
+from windrow.runtime.spark_log import check_record, repair, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,6 +31,10 @@ SETTINGS = {
 }
 
 
+UNREACHABLE = (Py4JNetworkError, OSError)
+"""What Python is told when the JVM has died."""
+
+
 class Stopped(WindrowError):
     """A batch was given up because somebody stopped the stream."""
 
@@ -43,7 +47,6 @@ class Reader:
         runner: StreamRunner,
         epochs: Epochs,
         rows: DataFrame,
-        checkpoint: str,
         queries: Callable[[], list[RunningQuery]],
         tables: Callable[[Iterable[RunningQuery]], Mapping[str, DataFrame]],
         report: Callable[[EpochReport], None],
@@ -57,7 +60,6 @@ class Reader:
         """Whether a batch was given up."""
         self._epochs = epochs
         self._rows = rows
-        self._checkpoint = checkpoint
         self._tables = tables
         self._report = report
         self._query: Any = None
@@ -93,12 +95,15 @@ class Reader:
                 raise
 
         check_dead(self.runner)
+        checkpoint, progress = self.runner.checkpoint, self.runner.progress
+        repair(checkpoint, progress.batch)
+        check_record(checkpoint, self.runner.stream.name, progress)
         if self.runner.reads_files:
-            tidy(Path(self._checkpoint))
+            tidy(checkpoint)
         writer = self._rows.writeStream.foreachBatch(process).trigger(**trigger)
-        writer = writer.queryName(f"windrow {self.runner.stream.name} in {self._checkpoint}")
+        writer = writer.queryName(f"windrow {self.runner.stream.name} in {checkpoint}")
         with _settings(self._rows.sparkSession):
-            self._query = writer.option("checkpointLocation", f"file://{self._checkpoint}").start()
+            self._query = writer.option("checkpointLocation", f"file://{checkpoint}").start()
             # The source, and with it its log, is made by Spark's thread and takes its settings then.
             while self._query.isActive and self._query.status["message"].startswith("Initializing"):
                 time.sleep(0.01)
@@ -109,7 +114,11 @@ class Reader:
         query = self._query
         if query is None:
             return not self._stopping and self.failure is None
-        return bool(query.isActive)
+        try:
+            return bool(query.isActive)
+        except UNREACHABLE as error:
+            self._note_unreachable(error)
+            return False
 
     @property
     def is_waiting(self) -> bool:
@@ -139,11 +148,17 @@ class Reader:
         self._stopping = True
 
     def stop(self) -> None:
-        """Stop; a batch that is under way is given up, whole, unless it is being committed already."""
+        """Stop; a batch that is under way is given up, whole, unless it is being committed already.
+
+        Returns when nothing of it is under way any more, also where Spark itself has died.
+        """
         self._stopping = True
         query = self._query
         if query is not None:
-            query.stop()
+            try:
+                query.stop()
+            except UNREACHABLE as error:
+                self._note_unreachable(error)  # nothing is read any more
             self.runner.rest()  # Spark does not wait for the callback, and the home is about to be let go
             # Java holds the callback, and with it this object, for as long as we hold Java's query: two
             # garbage collectors, neither of which would see that nobody needs either.
@@ -155,6 +170,14 @@ class Reader:
                     self._connection.socket.shutdown(SHUT_RDWR)
                 self._connection = None
 
+    def _note_unreachable(self, error: Exception) -> None:
+        if self.failure is None:
+            self.failure = WindrowError(
+                f"Spark no longer answers ({type(error).__name__}: {reason(error)}), so stream "
+                f"'{self.runner.stream.name}' is read no more. The home is as its last epoch left it: an "
+                "engine with another Spark session goes on from there"
+            )
+
     @contextmanager
     def _our_errors(self) -> Iterator[Any]:
         """Spark's query, if it has not been stopped. An error of ours that ended it is raised as itself, not
@@ -164,6 +187,9 @@ class Reader:
             yield query
             if query is None and self.failure is not None:
                 raise self._explained(self.failure)
+        except UNREACHABLE as error:
+            self._note_unreachable(error)
+            raise self._explained(error) from error
         except PySparkException as error:
             raise self._explained(error) from error
 

@@ -10,20 +10,27 @@ A look at requests that are not there is one SELECT on an empty index, 20 µs.
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Literal
 
 from windrow.errors import StatementError, WindrowError, suggestion
+from windrow.runtime.lock import is_held
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable, Sequence
+    from pathlib import Path
 
     from windrow.runtime.catalog import Catalog
 
 KEPT_SECONDS = 600
 """How long an answer that nobody came for is kept; a refusal is, until its name is used or dropped."""
+
+
+LOOK_SECONDS = 0.05
+"""How often a client looks for its answer."""
 
 
 class Withdrawn(WindrowError):
@@ -131,6 +138,16 @@ class Requests:
             database.execute("DELETE FROM requests WHERE id BETWEEN ? AND ?", (first, last))
         return {name: _refusal(refused) for name, _, refused in found}
 
+    def wait(self, numbers: Sequence[int], home: Path) -> dict[str, Refusal | None] | None:
+        """The answers to requests by name; None if no engine runs on the home, or it stopped before it
+        looked."""
+        while True:
+            running = is_held(home)  # before the look: an engine that answered may have stopped since
+            answers = self.take_answers(numbers)
+            if answers is not None or not running:
+                return answers
+            time.sleep(LOOK_SECONDS)
+
     def take_back(self, numbers: Sequence[int]) -> bool:
         """Forget requests, unless they have been answered meanwhile."""
         with self._catalog.transaction() as database:
@@ -168,15 +185,17 @@ class Requests:
         if database.executemany(answer, numbers).rowcount < len(numbers):
             raise Withdrawn
 
-    def refuse(self, group: Iterable[Request], culprit: Request, error: Exception) -> None:
-        """Answer why requests are not done: one of them has this error."""
+    @staticmethod
+    def refuse(
+        database: sqlite3.Connection, group: Iterable[Request], culprit: Request, error: Exception
+    ) -> None:
+        """Answer why requests are not done, as part of a transaction: one of them has this error."""
         companion = Refusal(f"nothing was done, because '{culprit.name}' was refused", companion=True)
         refusals = [(Refusal.of(error) if r == culprit else companion, r.id) for r in group]
-        with self._catalog.transaction() as database:
-            database.executemany(
-                "UPDATE requests SET answered = 1, refused = ? WHERE id = ? AND NOT answered",
-                [(json.dumps(asdict(refusal)), number) for refusal, number in refusals],
-            )
+        database.executemany(
+            "UPDATE requests SET answered = 1, refused = ? WHERE id = ? AND NOT answered",
+            [(json.dumps(asdict(refusal)), number) for refusal, number in refusals],
+        )
 
     # people
 

@@ -1,23 +1,35 @@
 """Spark's own record of a stream: the files it has seen, the batches it has planned and finished.
 
-A file source notes the files of its next batch before Spark plans that batch. After a crash between the
-two, Spark would add them to the batch that it plans next: rows would be judged by an older watermark than
-if nothing had happened, and a batch would be larger than the bound on it.
+Spark forces none of it to disk, and never compares it with what Windrow has committed. So, before Spark reads
+it again: entries that a power failure cut short are taken back (`repair`), the record must be about the batch
+that the catalog has as the last (`check_record`), and what was noted and not planned goes (`tidy`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shutil
+import struct
+import zlib
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
+from windrow.errors import HomeError
 from windrow.runtime.durable import force, force_directories
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from windrow.runtime.catalog import Progress
+
 ENTRY = re.compile(r"(\d+)(\.compact)?")
 """The name of an entry in Spark's log of files."""
+ANOTHER_MOMENT = (
+    "catalog.db and streams/ are not of one moment: rows would be lost, or come twice, so nothing was read. "
+    "Put the whole home back from one copy, made by `windrow backup HOME TARGET` or while no engine was "
+    "running; or begin anew in another home"
+)
 
 
 def force_batch(folder: Path, batch: int, top: Path) -> None:
@@ -36,8 +48,64 @@ def force_batch(folder: Path, batch: int, top: Path) -> None:
     force_directories(paths, top)
 
 
+def identity(folder: Path, batch: int) -> str | None:
+    """What tells the offsets of a batch from any others, those that Spark planned at another time included;
+    None if Spark has no such batch."""
+    try:
+        return sha256((folder / "offsets" / str(batch)).read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return None
+
+
+def check_record(folder: Path, stream: str, progress: Progress) -> None:
+    """Raise a HomeError unless the record of a stream goes with its progress in the catalog.
+
+    Spark may have planned the batch after the last one that is committed, and no other; and it has done none
+    that is not committed.
+    """
+    last = progress.batch
+    planned, done = (max(_numbers(folder / log), default=-1) for log in ("offsets", "commits"))
+    found = identity(folder, last)
+    if last >= 0 and found is None:
+        problem = f"has no batch {last}" if folder.exists() else "is missing"
+    elif last >= 0 and progress.offsets is not None and found != progress.offsets:
+        problem = f"has another batch {last}"
+    elif done > last:
+        problem = f"has batch {done} as done"
+    elif planned > last + 1:
+        problem = f"has planned batch {planned}"
+    else:
+        return
+    knows = "has no batch of it" if last < 0 else f"has batch {last} as the last"
+    raise HomeError(
+        f"Spark's record of stream '{stream}', {folder}, {problem}, and the home {knows}; {ANOTHER_MOMENT}"
+    )
+
+
+def repair(folder: Path, committed: int) -> None:
+    """Take back what a power failure cut short, of all that the commit of a batch has not forced to disk.
+
+    That a batch is done, the catalog knows. The batch after it is planned anew: it was not committed.
+    """
+    if committed < 0 and not _numbers(folder / "commits") and not _is_json(folder / "metadata"):
+        shutil.rmtree(folder, ignore_errors=True)  # nothing has been read
+        return
+    for number in _numbers(folder / "commits"):
+        _remove_unless_whole(folder / "commits" / str(number))
+    following = folder / "offsets" / str(committed + 1)
+    _remove_unless_whole(following)
+    noted = _log_offset(following)
+    for name in (f"{noted}", f"{noted}.compact"):
+        if noted is not None and not _remove_unless_whole(folder / "sources" / "0" / name):
+            _remove(following)
+
+
 def tidy(folder: Path) -> None:
     """Take back what a crash left half done: files noted for a batch that was never planned, and drafts.
+
+    A file source notes the files of its next batch before Spark plans that batch. After a crash between the
+    two, Spark would add them to the batch that it plans next: rows would be judged by an older watermark than
+    if nothing had happened, and a batch would be larger than the bound on it.
 
     Of the checkpoint of a stream that reads one directory of files, and nothing else: only there does the
     log of files belong to the one offset in Spark's plan. What is not as expected is left alone.
@@ -48,18 +116,83 @@ def tidy(folder: Path) -> None:
     noted = [(path, ENTRY.fullmatch(path.name)) for path in (folder / "sources" / "0").glob("*")]
     for path, entry in noted:
         if planned is not None and entry is not None and int(entry[1]) > planned:
-            path.unlink()
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
+            _remove(path)
+
+
+def _numbers(log: Path) -> list[int]:
+    return [int(path.name) for path in log.glob("*") if path.name.isdecimal()]
 
 
 def _planned(offsets: Path) -> int | None:
     """How far the last planned batch reads the list of files: -1 before the first, None if unclear."""
-    numbers = [int(path.name) for path in offsets.glob("*") if path.name.isdecimal()]
-    if not numbers:
-        return -1
+    numbers = _numbers(offsets)
+    return _log_offset(offsets / str(max(numbers))) if numbers else -1
+
+
+def _log_offset(planned: Path) -> int | None:
+    """How far a batch reads the list of files; None if it does not read one, or not it alone."""
     try:
-        version, _, offset = (offsets / str(max(numbers))).read_text(encoding="utf-8").split("\n")
+        version, _, offset = planned.read_text(encoding="utf-8").split("\n")
         found = json.loads(offset)["logOffset"]
     except (OSError, ValueError, KeyError, TypeError):
         return None
     return found if version == "v1" and isinstance(found, int) else None
+
+
+def _remove_unless_whole(path: Path) -> bool:
+    """Remove an entry of a log that is not as Spark wrote it; False if it was removed."""
+    if not path.exists() or _is_whole(path):
+        return True
+    _remove(path)
+    return False
+
+
+def _remove(path: Path) -> None:
+    path.unlink(missing_ok=True)
+    _checksums(path).unlink(missing_ok=True)
+
+
+def _checksums(path: Path) -> Path:
+    return path.with_name(f".{path.name}.crc")
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether an entry is what Spark wrote. Where its checksums were cut short, too, they go: Hadoop would
+    refuse the entry for them."""
+    content, checksums = path.read_bytes(), _checksums(path)
+    expected = _read_checksums(checksums)
+    if expected is not None:
+        chunk, sums = expected
+        return sums == [zlib.crc32(content[at : at + chunk]) for at in range(0, len(content), chunk)]
+    checksums.unlink(missing_ok=True)
+    version, *lines = content.decode(errors="replace").split("\n")
+    return re.fullmatch(r"v\d+", version) is not None and bool(lines) and all(map(_is_entry, lines))
+
+
+def _read_checksums(path: Path) -> tuple[int, list[int]] | None:
+    """Hadoop's checksums of a file: of how many bytes each is, and the checksums; None if there are none."""
+    try:
+        content = path.read_bytes()
+        magic, chunk = struct.unpack("!4si", content[:8])
+        sums = struct.unpack(f"!{(len(content) - 8) // 4}I", content[8:])
+    except (OSError, struct.error):
+        return None
+    return (chunk, list(sums)) if magic == b"crc\0" and chunk > 0 else None
+
+
+def _is_entry(line: str) -> bool:
+    if line == "-":  # a source that has nothing yet
+        return True
+    try:
+        json.loads(line)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_json(path: Path) -> bool:
+    try:
+        json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return True

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from windrow.aggregates.contents import Counts
-from windrow.errors import QueryFailed, SourceError, WindrowError
+from windrow.errors import HomeError, QueryFailed, SourceError, WindrowError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import Bounds, Pass, WovenPass
 from windrow.optimizer.bounds import FILE, YEAR_10000
@@ -33,6 +33,7 @@ from windrow.runtime.forest import Forest
 from windrow.runtime.planned_passes import PlannedPasses
 from windrow.runtime.refused_tables import write_refused
 from windrow.runtime.slice_log import SliceLog
+from windrow.runtime.spark_log import ANOTHER_MOMENT, identity
 from windrow.runtime.trees import RunningQuery as RunningQuery
 from windrow.runtime.watermark import after_rows, after_silence
 
@@ -106,6 +107,7 @@ class StreamRunner:
         """How long rows may wait at the source before Spark looks, in seconds."""
         self._preloading: Thread | None = None
         self._home = home
+        self.checkpoint = home.checkpoint(stream.name)
         self.clock = clock
         self._source = source
         self._planned = PlannedPasses()
@@ -131,9 +133,14 @@ class StreamRunner:
         miss it. From then on, who comes or goes is for the next epoch.
         """
         with self._turn:
-            if batch_id <= self.progress.batch:
+            if batch_id == self.progress.batch:
                 yield None
                 return
+            if batch_id != self.progress.batch + 1:
+                raise HomeError(
+                    f"Spark hands out batch {batch_id} of stream '{self.stream.name}', and the last one that "
+                    f"the home knows is {self.progress.batch}; {ANOTHER_MOMENT}"
+                )
             clock = self.clock()
             # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
             skew = self.stream.skew if self.stream.skew is not None else (ONE_DAY if live else None)
@@ -153,6 +160,7 @@ class StreamRunner:
                     rows=self.progress.rows + tally.rows,
                     late=self.progress.late + tally.late,
                     dead=self.progress.dead + tally.dead,
+                    offsets=identity(self.checkpoint, batch_id),
                 )
                 part.clock = clock
                 part.batch = batch_id
