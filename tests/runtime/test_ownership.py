@@ -171,7 +171,7 @@ def test_an_epoch_is_waited_for_when_spark_dies_under_it(spark, files, tmp_path)
         go_on.set()
         stop()
     with pytest.raises(
-        windrow.WindrowError, match="Spark no longer answers .*Answer from Java side is empty"
+        windrow.WindrowError, match=r"Spark no longer answers .*Answer from Java side is empty"
     ):
         live.wait(1)
     other.run(seal=True)
@@ -188,7 +188,7 @@ def test_a_query_of_a_second_engine_is_added_and_dropped_by_the_one_that_runs(sp
         second.query("count", "SELECT COUNT(*) AS n FROM events [RANGE 10 SECONDS SLIDE 10 SECONDS]")
         assert running.queries == ["q", "count"]
         with pytest.raises(
-            HomeError, match="another engine is running on .*a sink of 'more' would get nothing"
+            HomeError, match=r"another engine is running on .*a sink of 'more' would get nothing"
         ):
             second.query("more", SQL, sink=print)
         with pytest.raises(windrow.WindrowError, match="there is a query called 'count' already"):

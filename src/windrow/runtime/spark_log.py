@@ -12,6 +12,7 @@ import re
 import shutil
 import struct
 import zlib
+from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -157,27 +158,17 @@ def _checksums(path: Path) -> Path:
 
 
 def _is_whole(path: Path) -> bool:
-    """Whether an entry is what Spark wrote. Where its checksums were cut short, too, they go: Hadoop would
-    refuse the entry for them."""
-    content, checksums = path.read_bytes(), _checksums(path)
-    expected = _read_checksums(checksums)
-    if expected is not None:
-        chunk, sums = expected
-        return sums == [zlib.crc32(content[at : at + chunk]) for at in range(0, len(content), chunk)]
-    checksums.unlink(missing_ok=True)
+    """Whether an entry is what Spark wrote: its checksums fit or, where it has none, each of its lines can be
+    read. Hadoop ignores checksums that do not even have their header."""
+    content = path.read_bytes()
+    with suppress(OSError, struct.error):
+        checksums = _checksums(path).read_bytes()
+        magic, chunk = struct.unpack("!4si", checksums[:8])
+        if magic == b"crc\0" and chunk > 0:
+            chunks = (content[at : at + chunk] for at in range(0, len(content), chunk))
+            return checksums[8:] == b"".join(struct.pack("!I", zlib.crc32(each)) for each in chunks)
     version, *lines = content.decode(errors="replace").split("\n")
     return re.fullmatch(r"v\d+", version) is not None and bool(lines) and all(map(_is_entry, lines))
-
-
-def _read_checksums(path: Path) -> tuple[int, list[int]] | None:
-    """Hadoop's checksums of a file: of how many bytes each is, and the checksums; None if there are none."""
-    try:
-        content = path.read_bytes()
-        magic, chunk = struct.unpack("!4si", content[:8])
-        sums = struct.unpack(f"!{(len(content) - 8) // 4}I", content[8:])
-    except (OSError, struct.error):
-        return None
-    return (chunk, list(sums)) if magic == b"crc\0" and chunk > 0 else None
 
 
 def _is_entry(line: str) -> bool:
