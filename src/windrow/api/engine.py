@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from windrow.api.homes import back_up_home
 from windrow.api.own_functions import OwnFunctions
 from windrow.api.registry import Registry
 from windrow.api.relations import Relations, open_source
@@ -342,6 +343,13 @@ class Engine:
     def check(self) -> int:
         """Read every file of the home and compare it with what was written; how many there are."""
         return self._home.check()
+
+    def backup(self, target: str | os.PathLike[str]) -> int:
+        """Copy the home, as it is at this moment, to a new directory; how many files it lists.
+
+        Also while an engine runs on it, this one or another.
+        """
+        return back_up_home(self._home.path, target)
 
     def _stream_name(self, name: str) -> tuple[str, Stream | None]:
         """A stream's name as it is spelled, and the stream if it is declared here."""

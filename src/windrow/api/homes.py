@@ -1,6 +1,6 @@
-"""What can be asked of a home without Spark: how it is doing.
+"""What can be done with a home without Spark: to ask how it is doing, to copy it.
 
-Any process may ask while an engine runs; nothing is made where there is no home.
+Any process may, while an engine runs; nothing is made where there is no home.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
+from windrow.runtime.backup import back_up
 from windrow.runtime.catalog import FORMAT, Catalog
 from windrow.runtime.durable import explained
 from windrow.runtime.lock import check_free
@@ -32,6 +33,19 @@ def home_status(home: str | os.PathLike[str], clock: Callable[[], float] = time.
     """The status of a home, as `Engine.status()` gives it."""
     with _reading(home) as catalog:
         return read_status(existing(home), catalog, clock())
+
+
+def back_up_home(
+    home: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> int:
+    """Copy a home, as it is at this moment, to a new directory; how many files it lists.
+
+    An engine may be running on it. `progress` is told how many bytes have been copied, and of how many.
+    """
+    with _reading(home) as catalog:
+        return back_up(existing(home), catalog, Path(target).absolute(), progress)
 
 
 def check_that_none_runs(home: str | os.PathLike[str]) -> None:

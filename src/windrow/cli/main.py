@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 import windrow
+from windrow.cli.backup import backup
 from windrow.cli.calibrate import calibrate
 from windrow.cli.check import check
 from windrow.cli.demo.command import demo
@@ -64,6 +65,7 @@ def main() -> None:
       windrow run delays.cql --home delays-home --forever    keep computing
       windrow status delays-home                             how that is going
       windrow query list delays-home                         its queries; add and drop, too
+      windrow backup delays-home copies/delays-home          a copy of it, while it runs
 
     \b
       windrow warm                 once, and Spark starts faster from then on
@@ -77,6 +79,7 @@ main.add_command(run)
 main.add_command(explain)
 main.add_command(status)
 main.add_command(query)
+main.add_command(backup)
 main.add_command(warm)
 main.add_command(calibrate)
 main.add_command(check)

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from windrow.errors import HomeError
 from windrow.final import Costs, shipped_costs
 from windrow.optimizer.weave import SECONDS, Constants
+from windrow.runtime.backup import sweep_backups
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
 from windrow.runtime.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.faults import reach
@@ -180,6 +181,7 @@ class Home:
                 yield database
 
     def _sweep(self) -> int:
+        sweep_backups(self.path)
         known = {self.path / path for (path,) in self.catalog.rows("SELECT path FROM files")}
         known |= {self.path / path for (path,) in self.catalog.rows("SELECT path FROM doomed")}
         orphans = [
