@@ -33,7 +33,7 @@ def test_bad_lines_of_csv_are_dead_letters_and_close_nothing(spark, lines, tmp_p
     engine = text_engine(spark, lines, tmp_path / "home")
     engine.run(seal=False)
     assert engine.progress("s").watermark == int(datetime(2020, 1, 1, 0, 0, 3).timestamp() * 1e6)
-    engine.run()
+    engine.run(seal=True)
     assert answers(engine) == [(1, 5, 2)]
     dead = engine.dead("s").collect()
     assert len(dead) == engine.progress("s").dead == engine.dead("s").count() == len(bad)
@@ -54,7 +54,7 @@ def test_bad_lines_of_json_are_dead_letters(spark, lines, tmp_path):
     }
     lines.add("\n".join([good, *bad, good]))
     engine = text_engine(spark, lines, tmp_path / "home", format="json")
-    engine.run()
+    engine.run(seal=True)
     assert answers(engine) == [(1, 2, 2)]
     dead = [row._reason for row in engine.dead("s").collect()]
     assert len(dead) == len(bad)
@@ -65,7 +65,7 @@ def test_bad_lines_of_json_are_dead_letters(spark, lines, tmp_path):
 def test_before_1970_is_fine(spark, lines, tmp_path):
     lines.add("0002-01-01 00:00:01,1,0\n1820-01-01 00:00:01,2,0\n")
     engine = text_engine(spark, lines, tmp_path / "home")
-    engine.run()
+    engine.run(seal=True)
     assert engine.progress("s").dead == 0
     assert [row.total for row in engine.results("q").orderBy("window_end").collect()] == [1, 2]
 
@@ -78,7 +78,7 @@ def test_a_row_ahead_of_the_clock_is_a_dead_letter(spark, lines, tmp_path):
         "s", lines.path, timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT, x DOUBLE", skew="1 day"
     )
     engine.query("q", SUM)
-    engine.run()
+    engine.run(seal=True)
     assert answers(engine) == [(1, 1, 1)]
     (dead,) = engine.dead("s").collect()
     assert "ahead of the clock" in dead._reason
@@ -89,7 +89,7 @@ def test_dead_letters_and_late_rows_can_be_asked_about_in_sql(spark, lines, tmp_
     lines.add(f"{GOOD}broken\n2020-01-01 00:05:00,1,0\n")
     lines.add("2020-01-01 00:00:30,1,0\n2020-01-01 00:04:59,1,0\n2020-01-01 00:06:00,x,0\n")
     engine = text_engine(spark, lines, tmp_path / "home")
-    engine.run()
+    engine.run(seal=True)
     engine.dead("s").createOrReplaceTempView("dead_letters")
     engine.late("s").createOrReplaceTempView("late_rows")
     counts = spark.sql("SELECT _epoch, count(*) AS n FROM dead_letters GROUP BY 1 ORDER BY 1").collect()
@@ -104,7 +104,7 @@ def test_late_rows_say_how_late_and_from_where(spark, tmp_path):
     files.add(0, 90)
     files.add(83, 86)
     engine = engine_on(files, tmp_path / "home", delay="5 seconds")
-    engine.run()
+    engine.run(seal=True)
     late = engine.late("events").orderBy("ts").collect()
     assert [row._late_by.total_seconds() for row in late] == [round(1.9 - i / 10, 1) for i in range(19)]
     assert {row._file.rpartition("/")[2] for row in late} == {"002.parquet"}
@@ -120,12 +120,12 @@ def test_too_many_dead_letters_stop_the_stream_loudly(spark, lines, tmp_path):
     engine = text_engine(spark, lines, tmp_path / "home", max_dead=2)
     told = r"stream 's' has 3 dead letters, more than its MAX DEAD of 2; eng\.dead\('s'\) has them"
     with pytest.raises(windrow.SourceError, match=told):
-        engine.run()
+        engine.run(seal=True)
     assert engine.dead("s").count() == 3  # what made it stop can be looked at
     with pytest.raises(windrow.SourceError, match=told):
-        text_engine(spark, lines, tmp_path / "home", max_dead=2).run()
+        text_engine(spark, lines, tmp_path / "home", max_dead=2).run(seal=True)
     again = text_engine(spark, lines, tmp_path / "home", max_dead=10)
-    again.run()
+    again.run(seal=True)
     assert answers(again) == [(1, 3, 3)]
 
 
@@ -134,7 +134,7 @@ def test_a_batch_that_is_late_as_a_whole_is_kept(spark, tmp_path):
     files.add(1000, 1010)
     files.add(0, 500)
     engine = engine_on(files, tmp_path / "home")
-    engine.run()
+    engine.run(seal=True)
     assert engine.late("events").count() == 5000
     assert engine.results("q").where("window_end < timestamp_seconds(999)").count() == 0
 
@@ -145,6 +145,6 @@ def test_dead_letters_of_a_frame_are_kept_once_however_many_queries_read_it(spar
     engine.stream("s", rows, timestamp="ts")
     for name in ("first", "second"):
         engine.query(name, SUM)
-        engine.run()
+        engine.run(seal=True)
         assert [row._reason for row in engine.dead("s").collect()] == ["ts is NULL: a row without event time"]
     assert engine.results("second").count() == engine.results("first").count() == 2

@@ -80,7 +80,7 @@ def test_queries_come_and_go_at_any_moment(spark, tmp_path_factory, steps):
                     assert known.complete_after.timestamp() * 1e6 <= engine.progress("events").latest
         assert live.active
     files.add(last, last := last + 15)
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, last))
     for name in engine.queries:
         if name != "q":
@@ -98,7 +98,7 @@ def test_a_query_that_needs_another_column_has_the_reader_read_it(spark, files, 
         files.add(40, 70)
         live.process_available()
         assert live.active
-    engine.run()
+    engine.run(seal=True)
     (texts,) = [query for query in engine.status().queries if query.name == "texts"]
     assert texts.complete_after.timestamp() * 1e6 == latest
     assert assert_complete_from_there_on(engine, "texts", same_events(0, 70)) > 5
@@ -116,7 +116,7 @@ def test_a_query_on_a_stream_that_is_not_read_has_it_read(spark, files, tmp_path
         engine.query("more", "SELECT COUNT(*) AS n FROM others [RANGE 5 SECONDS SLIDE 5 SECONDS]")
         live.process_available()
         assert engine.results("more").count() == 3
-    engine.run()
+    engine.run(seal=True)
     assert engine.results("more").count() == 4
     assert_answers(engine, same_events(0, 40))
 
@@ -148,7 +148,7 @@ def test_a_query_begins_between_two_batches_that_have_what_it_needs(
         live.process_available()
         files.add(60, 80)
         live.process_available()
-    engine.run()
+    engine.run(seal=True)
     (known,) = [query for query in engine.status().queries if query.name == name]
     assert known.complete_after.timestamp() == since
     assert assert_complete_from_there_on(engine, name, same_events(0, 80)) > 5
@@ -164,7 +164,7 @@ def test_a_drop_in_the_middle_of_an_epoch_leaves_nothing_behind(spark, files, tm
             engine.drop("sums")
 
     monkeypatch.setattr(faults, "on_step", drop)
-    engine.run()
+    engine.run(seal=True)
     assert engine.queries == ["q"]
     assert engine._home.catalog.files("results", schema) == []
     assert_answers(engine, same_events(0, 40))
@@ -238,7 +238,7 @@ def test_nothing_that_is_thrown_at_a_running_engine_disturbs_it(spark, files, tm
     assert "unknown stream or table 'event'" in stream
     assert "did you mean events?" in stream
     assert "unknown column 'w' (line 3, column" in together
-    engine.run()
+    engine.run(seal=True)
     assert engine.queries == ["q", "counts"]
     assert home_status(home).requests == ()
     assert_answers(engine, same_events(0, 75))
@@ -260,7 +260,7 @@ def test_what_was_asked_for_while_no_engine_ran_is_done_by_the_next(spark, files
     ]
     files.add(40, 60)
     engine = windrow.Engine(home, spark=spark)
-    engine.run()
+    engine.run(seal=True)
     assert engine.queries == ["q", "counts"]
     (sums,) = engine.status().requests
     assert (sums.name, sums.condition) == ("sums", "refused")
@@ -280,11 +280,11 @@ def test_a_crash_before_the_answer_is_a_crash_before_the_change(spark, files, tm
     with monkeypatch.context() as patch:
         patch.setattr(Requests, "accept", die)
         with pytest.raises(KeyboardInterrupt):
-            windrow.Engine(home, spark=spark).run()
+            windrow.Engine(home, spark=spark).run(seal=True)
     assert [query.name for query in home_status(home).queries] == ["q"]
     assert [request.condition for request in home_status(home).requests] == ["waiting"]
     engine = windrow.Engine(home, spark=spark)
-    engine.run()
+    engine.run(seal=True)
     assert engine.queries == ["q", "counts"]
     assert engine.status().requests == ()
 
@@ -314,7 +314,7 @@ def test_dropping_and_adding_under_the_same_name_is_another_query(spark, files, 
         engine.query("q", SQL.replace("SUM(v)", "SUM(v) + 1"))
         files.add(40, 41)
         live.process_available()
-    engine.run()
+    engine.run(seal=True)
     answers = engine.results("q").collect()
     assert len(answers) == 5
     assert {row.window_start.second for row in answers} == {40}  # none of the first one's

@@ -27,7 +27,7 @@ def test_a_stream_of_files_gives_the_batch_answer(spark, files, tmp_path):
     engine = engine_on(files, tmp_path / "home")
     seen = []
     engine.on_epoch = seen.append
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 90))
     assert [report.rows for report in seen] == [400, 500, 0]
     assert seen[0].watermark == 39_900_000
@@ -45,7 +45,7 @@ def test_stopping_and_restarting_continues_exactly(spark, files, tmp_path):
     unsealed = engine.results("q").count()
     files.add(100, 101)
     engine = engine_on(files, home)
-    engine.run()
+    engine.run(seal=True)
     assert engine.results("q").count() > unsealed
     assert_answers(engine, same_events(0, 101))
 
@@ -67,7 +67,7 @@ def test_a_batch_that_spark_noted_and_did_not_plan_is_the_same_batch_later(spark
     engine = engine_on(files, home)
     seen = []
     engine.on_epoch = seen.append
-    engine.run()
+    engine.run(seal=True)
     assert [report.rows for report in seen] == [100, 200, 0]
     assert_answers(engine, same_events(0, 120))
     assert not list(offsets.glob("*.tmp"))
@@ -82,7 +82,7 @@ def test_sources_of_the_users_are_left_to_spark(spark, files, tmp_path, monkeypa
         engine.stream("events", rows.where("k > 2").union(rows.where("k <= 2")), timestamp="ts")
         engine.query("q", SQL)
         engine.run(seal=False)
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 90))
 
 
@@ -94,7 +94,7 @@ def test_a_home_knows_its_streams(spark, files, tmp_path):
         engine.late("event")
     engine.query("other", "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
     files.add(90, 100)
-    engine.run()
+    engine.run(seal=True)
     assert engine.results("other").count() == 10
     assert_answers(engine, same_events(0, 100))
 
@@ -139,7 +139,7 @@ def test_a_query_of_the_home_goes_on_until_it_is_dropped(spark, files, tmp_path)
     engine = windrow.Engine(home, spark=spark)
     engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
     engine.query("other", "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 110))
     ends = [row.window_end.timestamp() for row in engine.results("other").collect()]
     assert sorted(ends) == list(range(101, 111))  # complete windows only: rows up to 99.9 came before it
@@ -156,7 +156,7 @@ def test_an_engine_that_takes_up_a_query_keeps_its_retain(spark, files, tmp_path
     first.run(seal=False)
     files.add(90, 100)
     engine = windrow.Engine(home, spark=spark)
-    engine.run()
+    engine.run(seal=True)
     assert engine.status().queries[1].retain == timedelta(seconds=20)
 
 
@@ -177,7 +177,7 @@ def test_two_engines_can_take_turns(spark, files, tmp_path):
     second.run(seal=False)
     files.add(110, 120)
     first.run(seal=False)
-    second.run()
+    second.run(seal=True)
     assert_answers(first, same_events(0, 120))
 
 
@@ -187,7 +187,7 @@ def test_names_are_the_same_in_any_case(spark, files, tmp_path):
     files.add(90, 100)
     engine = windrow.Engine(home, spark=spark)
     engine.run(seal=False)
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 100))
 
 
@@ -206,7 +206,7 @@ def test_strings_when_the_first_batch_has_none(spark, files, tmp_path):
     engine = engine_on(
         files, tmp_path / "home", sql="SELECT MAX(x) AS x FROM events [RANGE 5 S SLIDE 5 S] WHERE k = 9"
     )
-    engine.run()
+    engine.run(seal=True)
     assert engine.results("q").count() == 0
 
 
@@ -215,7 +215,7 @@ def test_rows_below_the_watermark_are_late_and_counted(spark, files, tmp_path):
     engine_on(files, home, delay="5 seconds").run(seal=False)
     files.add(83, 86)  # the watermark is at 84.9
     engine = engine_on(files, home, delay="5 seconds")
-    engine.run()
+    engine.run(seal=True)
     assert engine.progress("events").late == 19
     assert engine.progress("events").rows == 930
     in_time = same_events(83, 86).slice(19)
@@ -224,11 +224,11 @@ def test_rows_below_the_watermark_are_late_and_counted(spark, files, tmp_path):
 
 def test_rows_that_come_after_a_seal_are_late(spark, files, tmp_path, caplog):
     home = tmp_path / "home"
-    engine_on(files, home).run()
+    engine_on(files, home).run(seal=True)
     files.add(90, 95)
     engine = engine_on(files, home)
     assert not caplog.records
-    engine.run()
+    engine.run(seal=True)
     assert "stream 'events' was sealed in this home by an earlier run" in caplog.text
     assert_answers(engine, same_events(0, 90))
     assert engine.progress("events").late == 50
@@ -251,9 +251,9 @@ def test_a_live_engine_answers_as_rows_come(spark, files, tmp_path):
         assert engine.results("more").count() == 9  # windows that began after it came
         engine.drop("more")
         with pytest.raises(windrow.HomeError, match="another engine is running on"):
-            engine_on(files, tmp_path / "home").run()
+            engine_on(files, tmp_path / "home").run(seal=True)
     assert not live.active
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 140))
 
 
@@ -342,7 +342,7 @@ def test_a_sink_gets_the_answers_with_their_epoch(spark, files, tmp_path):
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     engine.stream("events", files.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
     engine.query("q", SQL, sink=lambda epoch, answers: got.append((epoch, answers)))
-    engine.run()
+    engine.run(seal=True)
     assert sum(len(answers) for _, answers in got) == engine.results("q").count()
     assert {epoch for epoch, _ in got} == {0, 1, 2}
 
@@ -360,10 +360,10 @@ def test_a_failing_epoch_leaves_nothing_and_the_next_attempt_goes_on(spark, file
     failing = engine_on(files, home)
     told = r"epoch 1 could not be committed to .*: no space left on device; free some, and start again: nothing is lost"
     with pytest.raises(windrow.HomeError, match=told):
-        failing.run()
+        failing.run(seal=True)
     monkeypatch.setattr(faults, "on_step", None)
     engine = engine_on(files, home)
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 90))
     listed = {engine._home.path / path for (path,) in engine._home.catalog.rows("SELECT path FROM files")}
     assert listed == {path for path in home.rglob("*") if path.suffix in (".parquet", ".slices")}
@@ -393,7 +393,7 @@ def test_names_and_definitions_are_checked(spark, files, tmp_path):
         engine_on(files, tmp_path / "home", delay="1 hour")
     engine.drop("q")
     with pytest.raises(windrow.WindrowError, match="there are no queries to run"):
-        engine.run()
+        engine.run(seal=True)
     engine.query("q", SQL.replace("30", "31"))
     assert engine.queries == ["q"]
 
@@ -470,7 +470,7 @@ def test_statements_are_kept_all_or_none(spark, tmp_path):
     stream = stream.replace("DELAY 5", "DELAY 6")  # and another definition is no conflict
     names = engine.execute(f"{stream} SELECT COUNT(*) AS n FROM readings [RANGE 10 SECONDS SLIDE 10 SECONDS]")
     assert names == ["query_1"]
-    engine.run()
+    engine.run(seal=True)
     assert [row.n for row in engine.results("query_1").collect()] == [100, 100]
     with pytest.raises(windrow.StatementError, match="unknown stream or table 'nothing'"):
         engine.execute("SELECT COUNT(*) FROM nothing [RANGE 1 S SLIDE 1 S]")
@@ -485,13 +485,13 @@ def test_a_failing_execute_keeps_what_the_home_had(spark, files, tmp_path):
     with pytest.raises(windrow.StatementError):
         again.execute(f"CREATE QUERY q AS {SQL}; SELECT nonsense FROM events [RANGE 1 S SLIDE 1 S]")
     engine = engine_on(files, home)
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 90))
 
 
 def test_results_of_an_earlier_engine_can_be_read_at_once(spark, files, tmp_path):
     first = engine_on(files, tmp_path / "home")
-    first.run()
+    first.run(seal=True)
     later = windrow.Engine(tmp_path / "home", spark=spark)
     assert later.queries == ["q"]
     assert later.progress("events").rows == 900
@@ -508,7 +508,7 @@ def test_a_batch_compiles_no_code_of_its_own(spark, files, tmp_path):
         files.add(number * 10, number * 10 + 10)
     engine = engine_on(files, tmp_path / "home")
     engine.on_epoch = lambda report: counts.append(compiled.getCount())
-    engine.run()
+    engine.run(seal=True)
     assert counts[-2] == counts[3]
 
 

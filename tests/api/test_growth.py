@@ -32,7 +32,7 @@ def test_a_new_column_does_not_stop_the_stream(spark, files, tmp_path):
     engine.run(seal=False)
     files.add(60, 90)  # and may be missing again
     engine = engine_on(files, tmp_path / "home")
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 90))
 
 
@@ -62,7 +62,7 @@ def test_a_csv_stream_may_gain_columns_at_its_end(spark, tmp_path):
     engine.run(seal=False)
     lines.add("2020-01-01 00:00:02,2,new\n")
     engine = text_engine(spark, lines, tmp_path / "home", schema="ts TIMESTAMP, v INT, more STRING")
-    engine.run()
+    engine.run(seal=True)
     assert answers(engine) == [(1, 3, 2)]
     with pytest.raises(windrow.SourceError, match="in a CSV file the order counts"):
         text_engine(spark, lines, tmp_path / "home", schema="v INT, ts TIMESTAMP, more STRING")
@@ -75,7 +75,7 @@ def test_settings_may_change_where_they_change_no_answer(spark, files, tmp_path)
     files.add(40, 60)
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     engine.stream("events", files.path, timestamp="ts", idle_timeout="1 minute", retain="1 day", max_dead=7)
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 60))
 
 
@@ -95,7 +95,7 @@ def test_a_source_that_is_faster_than_the_engine_is_caught_up_with(spark, files,
     with engine.start(trigger="10 milliseconds") as live:
         live.process_available()
     assert rows == [400] + [100] * 7
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 110))
     assert engine.progress("events").late == 0
 
@@ -116,5 +116,5 @@ def test_one_huge_file_is_one_batch_in_bounded_memory(spark, tmp_path):
     engine.run(seal=False)
     assert [report.rows for report in reports] == [600_000]
     assert engine._home.catalog.query("q").entries <= 5 * 6
-    engine.run()
+    engine.run(seal=True)
     assert sum(row.n for row in engine.results("q").collect()) == 3 * 600_000

@@ -64,5 +64,5 @@ def test_a_run_leaves_no_thread_behind(spark, files, tmp_path):
     while threading.active_count() > before and time.monotonic() < patience:
         time.sleep(0.1)
     assert threading.active_count() <= before
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 130))

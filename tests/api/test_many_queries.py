@@ -114,7 +114,7 @@ def test_any_trees_and_any_comings_and_goings(spark, tmp_path_factory, queries, 
     with engine_on(files, place / "home") as engine:
         staying = [q for q, first, last in zip(queries, comes, goes, strict=False) if first <= 3 < last]
         if staying:
-            engine.run()
+            engine.run(seal=True)
         for query in staying:
             query.check(engine, same_events(0, 36))
 
@@ -135,7 +135,7 @@ def test_every_optimizer_gives_the_same_answers(spark, tmp_path, optimizer):
             engine.query(query.name, query.sql)
         engine.run(seal=False)
         trees = trees_of(engine)
-        engine.run()
+        engine.run(seal=True)
         assert sum(trees) == len(queries)
         if optimizer == "no_share":
             assert trees == [1] * 5
@@ -160,7 +160,7 @@ def test_coprime_slides_neither_hang_nor_blow_up(spark, tmp_path):
         for query in queries:
             engine.query(query.name, query.sql)
         assert len(engine.explain()) < 100_000
-        engine.run()
+        engine.run(seal=True)
         for query in (queries[5], queries[19], queries[20], queries[39]):
             assert query.check(engine, same_events(0, 90)) > 0
 
@@ -187,7 +187,7 @@ def test_a_query_that_comes_late_answers_from_the_slices_that_are_there(spark, t
         )  # windows of 20 s are answered at once
         assert since["finer"].timestamp() * SECOND == since["other"].timestamp() * SECOND == latest
         files.add(100, 130)
-        engine.run()
+        engine.run(seal=True)
         for query in (long, fits, finer, other):
             assert query.check(engine, same_events(0, 130)) > 0
         first = engine.results("fits").agg(F.min("window_end")).first()[0]
@@ -222,7 +222,7 @@ def test_queries_move_to_another_tree_without_a_gap(spark, tmp_path):
     assert sum(seen[0]) > 4, "some are in two trees"
     assert seen[-1] == [4]
     with engine_on(files, tmp_path / "home", "max_share") as engine:
-        engine.run()
+        engine.run(seal=True)
         for query in queries:
             assert query.check(engine, same_events(0, 90)) > 10
 
@@ -238,7 +238,7 @@ def test_only_the_query_that_fails_is_quarantined(spark, tmp_path):
         engine.query("overflows", f"SELECT SUM(9223372036854775807) AS n {shape}")
         engine.query("divides", f"SELECT COUNT(*) / (COUNT(*) - COUNT(*)) AS n {shape}")
         with pytest.raises(windrow.QueryFailed) as failed:
-            engine.run()
+            engine.run(seal=True)
         assert "overflows: " in str(failed.value)
         assert "divides: " in str(failed.value)
         for query in good[::3]:
@@ -262,7 +262,7 @@ def test_partials_that_spark_groups_otherwise_are_cut_for_the_whole_tree(spark, 
         with engine_on(files, tmp_path / place) as engine:
             for name in names:
                 engine.query(name, sql[name])
-            engine.run()
+            engine.run(seal=True)
             for name in names:
                 rows[place, name] = sorted(tuple(row)[1:3] for row in engine.results(name).collect())
     for name in sql:

@@ -76,7 +76,7 @@ def test_tasks_hold_the_trees_and_keep_their_states(spark, files, tmp_path, jobs
         files.add(30, 45)
         reports = []
         engine.on_epoch = reports.append
-        engine.run()
+        engine.run(seal=True)
         check(engine, 45)
         (report,) = [report for report in reports if report.batch is not None]
         assert report.answers["sums"] == 3
@@ -171,7 +171,7 @@ def test_tasks_take_over_where_there_is_much_to_do(spark, files, tmp_path, caplo
 def test_a_placement_can_be_asked_for(spark, files, tmp_path, optimizer):
     with with_queries(engine_on(files, tmp_path / "home", optimizer)) as engine:
         assert f"planned by {optimizer}" in engine.explain()
-        engine.run()
+        engine.run(seal=True)
         check(engine, 30)
 
 

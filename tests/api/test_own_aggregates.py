@@ -344,7 +344,7 @@ def test_sliding_over_a_stream_and_decimals(spark, tmp_path):
     stream = spark.readStream.schema(rows.schema).parquet(str(tmp_path / "in"))
     aggs = {"h": (HarmonicMean, "m"), "c": (Clipped(3), "m"), "e": (Clipped(5), "m")}
     sliding = windrow.sliding(stream, "ts", windows=[("20 seconds", "20 seconds")], aggs=aggs)
-    sliding.run(tmp_path / "home")
+    sliding.run(tmp_path / "home", seal=True)
     got = sliding.results().orderBy("window_end").collect()
     assert [(row.c, row.e) for row in got] == [(57, 90), (60, 100)]
     assert [row.h for row in got] == pytest.approx(
@@ -539,7 +539,7 @@ def test_a_home_whose_query_uses_a_function_that_is_not_there(spark, tmp_path):
         assert without.progress("events").rows == 200
     with windrow.Engine(tmp_path / "home", spark=spark) as again:
         again.aggregate("harmonic_mean", HarmonicMean)
-        again.run()
+        again.run(seal=True)
         assert_answers(again, same_events(0, 40))
         v = events(spark, 0, 40).toPandas()["v"]
         for row in again.results("own").collect():

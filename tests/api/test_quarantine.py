@@ -52,7 +52,7 @@ def test_the_culprit_is_set_aside_and_the_others_are_answered(spark, files, tmp_
     with pytest.raises(
         windrow.QueryFailed, match=f"^broken: {WHY[kind]}.*\n.*is quarantined; the others are answered"
     ):
-        engine.run()
+        engine.run(seal=True)
     assert_answers(engine, same_events(0, 80))
     assert sorted(row.n for row in engine.results("other").collect()) == [60] * 8
     assert engine.progress("events").rows == 800
@@ -73,7 +73,7 @@ def test_it_keeps_what_it_had_answered_and_does_not_run_again(spark, files, tmp_
     assert {row.window_end.timestamp() for row in before} == {10, 20, 30}
     files.add(80, 100)
     again = windrow.Engine(tmp_path / "home", spark=spark)
-    again.run()
+    again.run(seal=True)
     assert "query 'broken' is quarantined since epoch 2 and does not run: Division by zero" in caplog.text
     assert sorted(again.results("broken").collect()) == before
     assert_answers(again, same_events(0, 100))
@@ -89,7 +89,7 @@ def test_dropping_it_lets_another_begin(spark, files, tmp_path):
     engine.drop("broken")
     engine.query("broken", f"SELECT COUNT(*) AS n FROM events {WINDOW}")
     files.add(80, 100)
-    engine.run()
+    engine.run(seal=True)
     assert [row.n for row in engine.results("broken").collect()] == [100, 100]  # those that began after it
 
 
@@ -100,7 +100,7 @@ def test_a_live_engine_goes_on(spark, files, tmp_path):
         live.process_available()
         assert live.active
     assert engine.status().queries[1].condition == "quarantined"
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 80))
 
 
@@ -108,7 +108,7 @@ def test_a_source_that_cannot_be_read_is_no_fault_of_a_query(spark, files, tmp_p
     (files.path / "005.parquet").write_bytes(b"PAR1 this is not Parquet PAR1")
     engine = engine_on(files, tmp_path / "home")
     with pytest.raises(windrow.SourceError, match=r"stream 'events' cannot be read: .*005\.parquet"):
-        engine.run()
+        engine.run(seal=True)
     assert engine.status().queries[0].condition == "active"
     assert engine.progress("events").rows == 800
     (files.path / "005.parquet").unlink()

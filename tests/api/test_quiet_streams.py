@@ -81,7 +81,7 @@ def test_rows_after_the_silence_are_late_only_below_the_watermark_that_was_commi
     clock.now += 60
     engine.heartbeat()  # the watermark is at 94.9
     files.add(90, 100)
-    engine.run()
+    engine.run(seal=True)
     assert engine.progress("events").late == 49
     assert not engine.progress("events").idle
     assert ends(engine) == [10, 20, 30, 40, 100]
@@ -118,7 +118,7 @@ def test_a_query_that_comes_in_the_silence_begins_with_a_heartbeat(spark, files,
     engine.heartbeat()
     assert engine._home.catalog.query("new").complete_after == 39_900_000
     files.add(40, 50)
-    engine.run()
+    engine.run(seal=True)
     assert engine.results("new").count() == 10  # from 40 on; the one before would lack rows
 
 
@@ -137,7 +137,7 @@ def test_heartbeats_change_no_answer_only_when_it_appears(spark, tmp_path_factor
         files.add(start, start + 20)
         engine = engine_on(files, tmp_path / "home", delay="5 seconds", idle_timeout="1 minute", clock=clock)
         engine.run(seal=False)
-    engine.run()
+    engine.run(seal=True)
     assert engine.progress("events").late == 0
     tables, start = [same_events(20, 40)], 20
     for silence in silences:
@@ -179,7 +179,7 @@ def test_two_streams_stage_apart_and_commit_in_one_count_of_epochs(spark, tmp_pa
     engine.on_epoch = seen.append
     engine.run(seal=False)
     assert engine.status().watermark == datetime(1970, 1, 1, 0, 0, 39, 900_000, tzinfo=UTC)
-    engine.run()
+    engine.run(seal=True)
     assert [row.n for row in engine.results("of_left").collect()] == [100] * 4
     assert [row.n for row in engine.results("of_right").collect()] == [100] * 5
     batches = {(report.stream, report.batch) for report in seen if report.batch is not None}

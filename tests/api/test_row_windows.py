@@ -299,9 +299,9 @@ def test_a_stream_of_files_that_is_stopped_and_started_equals_one_that_never_was
     later = windrow.Engine(tmp_path / "stopped", spark=spark)
     later.query("later", "SELECT COUNT(*) AS n FROM events [ROWS 1000 SLIDE 10]")
     files.add(40, 50)
-    later.run()
+    later.run(seal=True)
     straight = engine_on(tmp_path / "straight", files)
-    straight.run()
+    straight.run(seal=True)
     for name in QUERIES:
         once, again = (sorted(engine.results(name).collect()) for engine in (straight, later))
         assert once == again, name

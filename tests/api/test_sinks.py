@@ -56,10 +56,10 @@ def test_a_sink_sees_nothing_of_an_epoch_that_is_not_committed(spark, files, tmp
     engine = engine_on(files, tmp_path / "home")
     engine.sink("q", seen)
     with pytest.raises(windrow.HomeError):
-        engine.run()
+        engine.run(seal=True)
     assert list(seen.got) == [0]
     monkeypatch.setattr(faults, "on_step", None)
-    engine.run()
+    engine.run(seal=True)
     assert seen.calls == [0, 1, 2, 3]
     assert seen.rows == committed(engine)
 
@@ -71,13 +71,13 @@ def test_a_failing_sink_holds_nothing_up_and_gets_what_it_missed(spark, files, t
     with pytest.raises(
         windrow.WindrowError, match="the sink of query 'q' failed: OSError: the sink's disk is full"
     ):
-        engine.run()
+        engine.run(seal=True)
     assert failing.calls == [0, 1, 1, 1]  # again and again from where it was
     assert engine.results("q").count() > len(failing.rows)
     healed = Collecting()
     again = engine_on(files, tmp_path / "home")
     again.sink("q", healed)
-    again.run()
+    again.run(seal=True)
     assert sorted(healed.got) == [1, 2, 3]
     assert sorted(failing.rows + healed.rows) == committed(again)
 
@@ -94,11 +94,11 @@ def test_a_killed_delivery_comes_again_with_the_same_epoch(spark, files, tmp_pat
     engine = engine_on(files, tmp_path / "home")
     engine.sink("q", seen)
     with pytest.raises(windrow.HomeError):
-        engine.run()
+        engine.run(seal=True)
     monkeypatch.setattr(faults, "on_step", None)
     again = engine_on(files, tmp_path / "home")
     again.sink("q", seen)
-    again.run()
+    again.run(seal=True)
     assert seen.rows == committed(again)
     assert sorted(set(seen.calls)) == [0, 1, 2, 3]
 

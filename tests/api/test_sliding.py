@@ -113,7 +113,7 @@ def test_a_stream_is_started_with_a_home(spark, df, tmp_path):
         sliding.results()
     with sliding.start(tmp_path / "home", sink=lambda epoch, _: epochs.append(epoch)) as live:
         live.process_available()
-    sliding.run(tmp_path / "home", sink=lambda epoch, _: epochs.append(epoch))
+    sliding.run(tmp_path / "home", sink=lambda epoch, _: epochs.append(epoch), seal=True)
     assert epochs
     for label, window in (
         ("20 seconds", Window(20 * SECOND, 5 * SECOND)),

@@ -52,7 +52,7 @@ def test_a_home_is_planned_by_what_was_measured_for_it(windrow, spark, tmp_path,
         engine.run(seal=False)
         (runner,) = engine._running._runners.values()
         assert runner.forest.cost() == pytest.approx(10, rel=0.01)
-        engine.run()
+        engine.run(seal=True)
         assert engine.results("q").count() == 159
 
 

@@ -112,7 +112,7 @@ def test_late_rows_are_counted(windrow, place):
 
 def test_named_queries_stay_in_the_home(windrow, place, spark):
     file = write(place, STREAM, NAMED)
-    result = windrow("run", file, "--home", "kept")
+    result = windrow("run", file, "--home", "kept", "--seal")
     assert result.exit_code == 0, result.output
     assert result.stdout == ""
     assert "total: 1 new answer, until 2024-01-01 01:00:00" in result.stderr
@@ -147,7 +147,7 @@ def test_forever_ends_with_an_interrupt_and_goes_on_later(windrow, place, monkey
     assert epochs == [2, 1]
     assert len(lines(result.stdout)) == 2  # the windows that the watermark has passed
     assert signal.getsignal(signal.SIGINT) is handler
-    rest = windrow("run", file, "--home", "kept")
+    rest = windrow("run", file, "--home", "kept", "--seal")
     assert rest.exit_code == 0, rest.output
     assert len(lines(rest.stdout)) == 6
 

@@ -190,7 +190,7 @@ def test_every_command_explains_itself_with_an_example(command):
 
 
 def test_the_others_are_printed_before_the_error(windrow, place):
-    result = windrow("run", "-", "--home", "kept", text=STREAM + BAD + GOOD)
+    result = windrow("run", "-", "--home", "kept", "--seal", text=STREAM + BAD + GOOD)
     assert result.exit_code == 1
     assert result.stdout.splitlines()[0].split("\t") == ["window_start", "window_end", "sensor", "top"]
     assert len(result.stdout.splitlines()) == 4

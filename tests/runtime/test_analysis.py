@@ -40,7 +40,7 @@ def test_a_restart_asks_spark_nothing(spark, tmp_path, asked):
     asked.clear()
     files.add(40, 90)
     engine = windrow.Engine(tmp_path / "home", spark=spark)
-    engine.run()
+    engine.run(seal=True)
     assert asked == []
     assert_answers(engine, same_events(0, 90))
 
@@ -113,7 +113,7 @@ def test_a_function_that_is_gone_is_noticed_all_the_same(spark, tmp_path):
     finally:
         spark.sql("DROP TEMPORARY FUNCTION twice")
     with pytest.raises(windrow.HomeError, match="unknown function 'twice'"):
-        windrow.Engine(tmp_path / "home", spark=spark).run()
+        windrow.Engine(tmp_path / "home", spark=spark).run(seal=True)
 
 
 def test_a_function_of_the_users_is_asked_for_every_time(spark, tmp_path):
@@ -156,6 +156,6 @@ def test_a_home_of_format_2_learns_to_remember(spark, tmp_path, asked):
     assert asked
     asked.clear()
     engine = windrow.Engine(tmp_path / "home", spark=spark)
-    engine.run()
+    engine.run(seal=True)
     assert asked == []
     assert_answers(engine, same_events(0, 90))

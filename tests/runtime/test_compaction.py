@@ -252,7 +252,7 @@ def test_a_stream_is_answered_alike_with_and_without(spark, tmp_path, small):
     assert {file.kind for file in merged} == {"results", "slices"}
     files.add(80, 90)
     again = engine_on(files, tmp_path / "home")  # which reads the merged slices
-    again.run()
+    again.run(seal=True)
     again.check()
     assert_answers(again, same_events(0, 90))
 
@@ -263,7 +263,7 @@ def test_the_last_hour_is_read_from_few_files(spark, tmp_path, monkeypatch):
     for start in range(0, 80, 8):
         files.add(start, start + 8)
     engine = engine_on(files, tmp_path / "home")
-    engine.run()
+    engine.run(seal=True)
     whole, last = engine.results("q"), engine.results("q", last="20 seconds")
     latest = max(row.window_end for row in whole.collect())
     assert sorted(last.collect()) == sorted(

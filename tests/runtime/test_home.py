@@ -64,7 +64,7 @@ def test_damaged_slices_are_named_and_nothing_is_made_up(spark, files, tmp_path)
         assert engine.progress("events").rows == 900  # the epoch that needed it was not committed
     engine = engine_on(files, home)
     engine.check()
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 100))
 
 
@@ -81,7 +81,7 @@ def test_damaged_results_are_named_and_nothing_is_made_up(spark, files, tmp_path
             ask()
     engine = engine_on(files, home)
     engine.check()
-    engine.run()
+    engine.run(seal=True)
     assert_answers(engine, same_events(0, 100))
 
 
@@ -149,7 +149,7 @@ def test_what_a_crash_left_is_swept_away(spark, files, tmp_path):
     orphan = only(home, "results/*/*.parquet").with_name("000000007-deadbeef.parquet")
     orphan.write_bytes(b"half a file")
     engine = engine_on(files, home)
-    engine.run()
+    engine.run(seal=True)
     assert not orphan.exists()
     assert_answers(engine, same_events(0, 90))
 
@@ -202,5 +202,5 @@ def test_the_same_query_again_is_the_same(spark, files, tmp_path):
     engine = engine_on(files, tmp_path / "home")
     engine.run(seal=False)
     again = engine_on(files, tmp_path / "home", sql=SQL)
-    again.run()
+    again.run(seal=True)
     assert_answers(again, same_events(0, 90))

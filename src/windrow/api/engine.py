@@ -373,14 +373,17 @@ class Engine:
 
     # running
 
-    def run(self, *, seal: bool = True) -> None:
-        """Process what is there and return. `seal` also answers the windows that are still open.
+    def run(self, *, seal: bool | None = None) -> None:
+        """Process what is there and return.
 
-        With seal=False the run stops at the watermark and a later one goes on from there; after a seal,
-        whatever comes is late.
+        In a named home, a source that can grow stays open: the run stops at the watermark, and the next one
+        goes on from there. With seal=True the windows that are still open are answered too, and the streams
+        are sealed: whatever comes later is late. A static DataFrame, and everything in a temporary home,
+        cannot go on, so it is sealed unless seal=False.
         """
         self._registry.resume()
-        self._running.run(seal=seal)
+        growing = self._temporary is not None if seal is None else seal
+        self._running.run(seal=growing, seal_frames=seal is not False)
 
     def start(self, trigger: str = "1 second") -> Live:
         """Run until `stop()`: rows are processed as they come, a batch every `trigger`.

@@ -117,8 +117,8 @@ class Registry:
         is_new = self._home.catalog.same_query(new) is None
         if is_new and self._relations.is_unbounded(stream) and self._home.catalog.progress(stream).sealed:
             raise WindrowError(
-                f"stream '{stream}' is sealed in this home: a new query would see no rows; "
-                "use another home, or run(seal=False) next time"
+                f"stream '{stream}' is sealed in this home: a new query would see no rows, and a "
+                "seal is not taken back; use another home, and run there without seal=True (--seal)"
             )
         return Bound(new, plan, sink)
 

@@ -72,12 +72,12 @@ class Running:
         self._quarantined: dict[str, str] = {}
         self._litter = 0
 
-    def run(self, *, seal: bool) -> None:
-        """Process what is there and return."""
+    def run(self, *, seal: bool, seal_frames: bool) -> None:
+        """Process what is there and return; `seal` is for sources that can grow, `seal_frames` for others."""
         with self._holding_home():
             for name in self.streams():
                 if not self._relations.is_unbounded(name):
-                    self._run_frame(name, seal=seal)
+                    self._run_frame(name, seal=seal_frames)
             try:
                 self._start_readers(None)
                 while active := [reader for reader in self.readers.values() if reader.active]:
@@ -195,9 +195,8 @@ class Running:
         reader = self._reader(name)
         if reader.runner.progress.sealed:
             LOG.warning(
-                "stream '%s' was sealed in this home by an earlier run: whatever comes now is late. "
-                "To go on after a run, use run(seal=False), or `windrow run --no-seal`; for this home "
-                "it is too late",
+                "stream '%s' was sealed in this home by an earlier run: whatever comes now is late, and a "
+                "seal is not taken back. In another home, a run without seal=True (--seal) leaves it open",
                 name,
             )
         reader.runner.preload(self._queries_of(name))

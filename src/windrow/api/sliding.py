@@ -346,9 +346,9 @@ class SlidingStream:
         home: str | os.PathLike[str],
         *,
         sink: Callable[[int, pa.Table], None] | None = None,
-        seal: bool = True,
+        seal: bool | None = None,
     ) -> None:
-        """Process what is there and return."""
+        """Process what is there and return, as `Engine.run` does: the stream stays open unless seal=True."""
         self._prepare(home, sink).run(seal=seal)
 
     def results(self) -> DataFrame:

@@ -40,14 +40,14 @@ PLACEMENTS = (
     "--until-end/--forever",
     "until_end",
     default=True,
-    help="Stop when all files have been read, and answer the windows that are still open (the default); or "
-    "wait for more files until Ctrl-C.",
+    help="Stop when all files have been read (the default), or wait for more files until Ctrl-C.",
 )
 @click.option(
     "--seal/--no-seal",
-    default=True,
-    help="With --until-end: seal the streams, so that all windows are answered and later files are late; or "
-    "stop at the watermark, so that a later run goes on from there.",
+    default=None,
+    help="With --until-end: answer the windows that are still open and seal the streams, so that later files "
+    "are late (the default without --home); or stop at the watermark, so that a later run goes on from there "
+    "(the default with --home).",
 )
 @click.option(
     "--trigger", metavar="DURATION", help="With --forever: look for files this often.  [default: 1 second]"
@@ -90,7 +90,7 @@ def run(
     file: IO[bytes],
     home: str | None,
     until_end: bool,
-    seal: bool,
+    seal: bool | None,
     trigger: str | None,
     rows: int,
     optimizer: str | None,
@@ -111,7 +111,8 @@ def run(
 
     \b
       windrow run hot.cql                             compute, print, done
-      windrow run hot.cql --home hot-home --forever   keep computing, keep the answers
+      windrow run hot.cql --home hot-home             keep the answers; go on with new files next time
+      windrow run hot.cql --home hot-home --forever   keep computing
       windrow run - < hot.cql                         statements from standard input
       windrow run hot.cql --home hot-home --forever --metrics 9090 --log hot.log
 
@@ -122,8 +123,9 @@ def run(
     A query that fails is quarantined: the others go on, and it is named at the end. `windrow status` shows
     how a home is doing.
 
-    A run until the end seals its streams: in the same home, whatever comes later is late. To go on
-    later, run with --no-seal, or with --forever.
+    In a home, a run answers the windows that the watermark has passed, and the next run goes on with the
+    files that have come since. With --seal it answers those that are still open too; whatever comes later
+    is late.
     """
     if until_end and trigger is not None:
         raise click.UsageError("--trigger goes with --forever: a run until the end takes what is there")

@@ -95,7 +95,7 @@ def replay(place: Path, picture: Path, weeks: int, scratch: Path | None) -> None
         with Board(count) as board:
             eng.on_epoch = board
             eng.sink("departures", board.departures)
-            eng.run()
+            eng.run(seal=True)
         answers = f"[green]{board.answers:,} answers[/green]"
         console.print(f"replayed {board.rows:,} flights in {board.seconds:.1f} s: {answers}")
         with status("drawing …"):
