@@ -73,7 +73,10 @@ def test_it_keeps_what_it_had_answered_and_does_not_run_again(spark, files, tmp_
     assert {row.window_end.timestamp() for row in before} == {10, 20, 30}
     files.add(80, 100)
     again = windrow.Engine(tmp_path / "home", spark=spark)
-    again.run(seal=True)
+    told = r"^broken: Division by zero.*\(since epoch 2\)\nit is quarantined; the others are answered \(q\)"
+    for seal in (False, True):  # as often as it is run
+        with pytest.raises(windrow.QueryFailed, match=told):
+            again.run(seal=seal)
     assert "query 'broken' is quarantined since epoch 2 and does not run: Division by zero" in caplog.text
     assert sorted(again.results("broken").collect()) == before
     assert_answers(again, same_events(0, 100))
@@ -100,7 +103,8 @@ def test_a_live_engine_goes_on(spark, files, tmp_path):
         live.process_available()
         assert live.active
     assert engine.status().queries[1].condition == "quarantined"
-    engine.run(seal=True)
+    with pytest.raises(windrow.QueryFailed, match="broken: "):
+        engine.run(seal=True)
     assert_answers(engine, same_events(0, 80))
 
 

@@ -48,3 +48,47 @@ def test_what_cannot_go_on_is_answered_whole(spark, files, tmp_path):
     frames.query("q", SQL)
     frames.run()
     assert_answers(frames, same_events(0, 40))
+
+
+def test_the_end_of_a_run_says_what_waits_and_for_what(spark, files, tmp_path, caplog):
+    """Rows every 100 ms up to 39.9 s, three seconds of delay: the watermark is at 36.9."""
+    caplog.set_level("INFO", "windrow")
+    engine = engine_on(files, tmp_path / "home", delay="3 seconds", idle_timeout="1 minute", nodes=2)
+    engine.query("minutes", "SELECT COUNT(*) AS n FROM events [RANGE 1 MINUTE SLIDE 1 MINUTE]")
+    engine.query("rows", "SELECT COUNT(*) AS n FROM events [ROWS 7 SLIDE 7]")
+    engine.run(seal=False)
+    (stream,) = engine.waiting()
+    assert str(stream) == caplog.messages[-1]
+    assert str(stream) == (
+        "stream 'events' stays open at the watermark 1970-01-01 00:00:36.900000: "
+        "q waits with the windows that end 1970-01-01 00:00:42 to 1970-01-01 00:01:03, "
+        "minutes waits with the window that ends 1970-01-01 00:01:00, "
+        "rows waits with the rows from 1970-01-01 00:00:36.900000 on; "
+        "a row of 1970-01-01 00:00:45 or later lets the first go on; "
+        "so does a silence of 1 minute, while an engine runs; "
+        "run(seal=True), or --seal, answers everything now, and what comes later is late"
+    )
+    # It is so: a row before that second answers nothing that was said to wait, the next one does.
+    files.add(40, 45)
+    engine.run(seal=False)
+    assert engine.results("q").agg({"window_end": "max"}).collect()[0][0].timestamp() == 35
+    files.add(45, 46)
+    engine.run(seal=False)
+    assert engine.results("q").agg({"window_end": "max"}).collect()[0][0].timestamp() == 42
+    engine.run(seal=True)
+    assert engine.waiting() == []
+    ends = {row.window_end.timestamp() for row in engine.results("q").collect()}
+    assert max(ends) == 70
+
+
+def test_a_query_that_came_late_does_not_wait_with_windows_that_it_never_answers(spark, files, tmp_path):
+    engine_on(files, tmp_path / "home").run(seal=False)
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("late", "SELECT MAX(x) AS x FROM events [RANGE 20 SECONDS SLIDE 10 SECONDS]")
+    files.add(40, 45)
+    engine.run(seal=False)
+    (stream,) = engine.waiting()
+    engine.run(seal=True)
+    ends = [row.window_end.timestamp() for row in engine.results("late").collect()]
+    waited = stream.queries["late"]
+    assert [waited.first_end.timestamp(), waited.last_end.timestamp()] == [min(ends), max(ends)] == [60, 60]

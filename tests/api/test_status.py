@@ -40,11 +40,10 @@ def test_an_engine_says_how_it_is_doing_and_so_does_its_home(spark, tmp_path):
     with Engine(tmp_path / "home", clock=NOW.timestamp) as eng:
         eng.execute(STATEMENTS.format(folder=folder))
         assert (eng.status().epoch, eng.status().watermark, eng.status().streams[0].rows) == (-1, None, 0)
-        (folder / "1.csv").write_text(FIRST)
-        with pytest.raises(QueryFailed, match="ratio"):
-            eng.run(seal=False)
-        (folder / "2.csv").write_text(SECOND)
-        eng.run(seal=False)
+        for name, text in (("1.csv", FIRST), ("2.csv", SECOND)):
+            (folder / name).write_text(text)
+            with pytest.raises(QueryFailed, match="ratio"):
+                eng.run(seal=False)
         status = eng.status()
         with eng.serve_metrics(0) as server, urlopen(server.url) as answer:
             metrics = answer.read().decode()

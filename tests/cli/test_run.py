@@ -67,6 +67,7 @@ def test_rows_limits_what_is_printed_to_the_latest(windrow, place):
     result = windrow("run", write(place, STREAM, BARE), "--rows", "1")
     assert len(lines(result.stdout)) == 2
     assert lines(result.stdout)[1][-3:] == ["b", "1", "7"]
+    assert "stays open" not in result.stderr  # a home that goes away leaves nothing for later
     assert "the last 1 of 5 answers" in result.stderr
     every = windrow("run", "q.cql", "--rows", "0")
     assert len(lines(every.stdout)) == 6
@@ -122,6 +123,24 @@ def test_named_queries_stay_in_the_home(windrow, place, spark):
         assert [row.total for row in eng.results("total").collect()] == [13]
 
 
+def test_a_run_after_a_run_goes_on_and_says_what_waits(windrow, place):
+    file = write(place, STREAM, NAMED)
+    result = windrow("run", file, "--home", "kept")
+    assert result.exit_code == 0, result.output
+    assert "total: 0 new answers" in result.stderr
+    assert (
+        "stream 'readings' stays open at the watermark 2024-01-01 00:01:20: total waits with the window that "
+        "ends 2024-01-01 01:00:00; a row of 2024-01-01 01:00:00 or later lets the first go on; "
+    ) in result.stderr
+    (place / "readings" / "3.csv").write_text("ts,sensor,value\n2024-01-01T01:00:00Z,a,9\n")
+    result = windrow("run", file, "--home", "kept")
+    assert "total: 1 new answer, until 2024-01-01 01:00:00" in result.stderr
+    assert " late)" not in result.stderr
+    sealed = windrow("run", file, "--home", "kept", "--seal")
+    assert "total: 1 new answer, until 2024-01-01 02:00:00" in sealed.stderr
+    assert "stays open" not in sealed.stderr
+
+
 def test_a_temporary_home_is_announced(windrow, place):
     result = windrow("run", write(place, STREAM, NAMED))
     assert "total: 1 new answer" in result.stderr
@@ -159,3 +178,21 @@ def test_a_failing_query_ends_a_run_that_would_go_on_forever(windrow, place):
     assert "error: " in result.stderr
     assert "query_1" in result.stderr
     assert "Traceback" not in result.output
+
+
+def test_a_query_that_failed_is_an_error_of_every_run_until_somebody_sees_to_it(windrow, place, monkeypatch):
+    failing = (
+        "CREATE QUERY bad AS SELECT SUM(CAST(sensor AS INT)) AS n FROM readings [RANGE 1 HOUR SLIDE 1 HOUR];"
+    )
+    file = write(place, STREAM, NAMED, failing)
+    told = "error: bad (since epoch 0) failed and is quarantined; the others are answered\n"
+    for _ in range(2):
+        result = windrow("run", file, "--home", "kept")
+        assert result.exit_code == 1
+        assert told in result.stderr
+    assert "windrow query resume kept bad" in result.stderr
+    (place / "readings" / "3.csv").write_text("ts,sensor,value\n2024-01-01T01:00:00Z,a,9\n")
+    monkeypatch.setattr(RunProgress, "__call__", lambda self, report: signal.raise_signal(signal.SIGINT))
+    result = windrow("run", file, "--home", "kept", "--forever", "--trigger", "10 ms")
+    assert result.exit_code == 1
+    assert told in result.stderr

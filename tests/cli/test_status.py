@@ -194,10 +194,12 @@ def test_the_others_are_printed_before_the_error(windrow, place):
     assert result.exit_code == 1
     assert result.stdout.splitlines()[0].split("\t") == ["window_start", "window_end", "sensor", "top"]
     assert len(result.stdout.splitlines()) == 4
-    error = result.stderr.index("error: query_1 failed and is quarantined; the others are answered")
+    error = result.stderr.index(
+        "error: query_1 (since epoch 0) failed and is quarantined; the others are answered"
+    )
     assert result.stderr.index("query 'query_1' failed and is quarantined") < error
     assert result.stderr.index("query_2: 3 answers") < error
-    assert "windrow query drop kept query_1, and run again" in result.stderr
+    assert "windrow query drop kept query_1 forgets it" in result.stderr
     assert result.stderr.count("NumberFormat") + result.stderr.count("cannot be cast") <= 1  # said once
     assert "query_1: 0 answers" not in result.stderr
     assert "Traceback" not in result.output

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from windrow.optimizer import Explanation
     from windrow.runtime.catalog import Progress
     from windrow.runtime.status import Status
+    from windrow.runtime.waiting import OpenStream
 
 
 class Engine:
@@ -339,6 +340,15 @@ class Engine:
         """
         self._metrics.append(MetricsServer(self.status, port, address))
         return self._metrics[-1]
+
+    def waiting(self) -> list[OpenStream]:
+        """What has come and is not answered yet: the open windows of each query, by stream, and what they
+        wait for. As text, each stream is a sentence.
+
+        Nothing, once everything is sealed.
+        """
+        self._registry.resume()
+        return self._running.waiting()
 
     def check(self) -> int:
         """Read every file of the home and compare it with what was written; how many there are."""

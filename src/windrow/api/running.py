@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from threading import RLock
@@ -13,10 +14,11 @@ from windrow.errors import QueryFailed, SourceError, WindrowError
 from windrow.logical import quoted
 from windrow.runtime.compaction import Compactor
 from windrow.runtime.epoch import Epochs
-from windrow.runtime.logs import LOG
+from windrow.runtime.logs import LOG, event
 from windrow.runtime.reader import Reader, check_dead
 from windrow.runtime.sinks import catch_up
 from windrow.runtime.stage import StreamRunner
+from windrow.runtime.waiting import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from windrow.runtime.home import Home
     from windrow.runtime.report import EpochReport
     from windrow.runtime.stage import Part, RunningQuery
+    from windrow.runtime.waiting import OpenStream
 
 
 LITTER = 100
@@ -69,7 +72,6 @@ class Running:
         self._compactor = Compactor(home, clock)
         self._runners: dict[str, StreamRunner] = {}
         self._last_epoch = home.catalog.last_epoch()
-        self._quarantined: dict[str, str] = {}
         self._litter = 0
 
     def run(self, *, seal: bool, seal_frames: bool) -> None:
@@ -91,7 +93,22 @@ class Running:
                 self._stop_readers()
             if seal:
                 self._commit([self._runner(name).sealing(self._queries_of(name)) for name in read])
+            for waits in self.waiting():
+                event(logging.INFO, "stream_open", "%(waits)s", waits=str(waits), stream=waits.name)
             self._raise_what_went_wrong()
+
+    def waiting(self) -> list[OpenStream]:
+        """What has come and is not answered yet, by stream, and what that waits for."""
+        found = [
+            open_stream(
+                self._relations.stream(name),
+                self._home.catalog.progress(name),
+                self._queries_of(name),
+                grows=self._relations.is_unbounded(name),
+            )
+            for name in self.streams()
+        ]
+        return [stream for stream in found if stream is not None]
 
     def start(self, every: int) -> Live:
         """Process rows as they come, a batch every so many microseconds."""
@@ -182,7 +199,7 @@ class Running:
             with runner.staged_frame(frame, fresh, self._tables(fresh), seal=seal) as part:
                 self._commit([part])
             check_dead(runner)
-        elif not waiting:
+        elif any(query.stored.sealed for query in queries) and not waiting:
             LOG.warning("stream '%s': all its queries are answered; nothing was read", name)
 
     def _start_readers(self, every: int | None) -> None:
@@ -246,7 +263,6 @@ class Running:
     def _holding_home(self) -> Iterator[None]:
         """Hold the home; what another engine did to it since we last ran is read back first."""
         with self._home.running():
-            self._quarantined.clear()
             if self._home.catalog.last_epoch() != self._last_epoch:
                 self._runners.clear()
                 self._last_epoch = self._home.catalog.last_epoch()
@@ -279,19 +295,31 @@ class Running:
 
     def _report(self, report: EpochReport) -> None:
         self._last_epoch = report.epoch
-        self._quarantined |= report.quarantined
         self._compactor.wake()
         self._collect_garbage(1)
         self._on_epoch(report)
 
     def _raise_what_went_wrong(self) -> None:
-        """At the end of a bounded run, when everything that could be done has been."""
-        if self._quarantined:
-            told = "\n".join(f"{name}: {why}" for name, why in self._quarantined.items())
-            one = "it is" if len(self._quarantined) == 1 else "they are"
-            others = [query.stored.name for query in self._queries() if query.stored.quarantined is None]
+        """At the end of a bounded run, when everything that could be done has been.
+
+        A query that an earlier run quarantined has answered nothing in this one either, so that is said
+        again, at the end of every run, until somebody resumes or drops it.
+        """
+        stored = [query.stored for query in self._queries()]
+        failed = [query for query in stored if query.quarantined is not None]
+        if failed:
+            told = "\n".join(
+                f"{query.name}: {query.quarantined} (since epoch {query.quarantined_epoch})"
+                for query in failed
+            )
+            one = "it is" if len(failed) == 1 else "they are"
+            others = [query.name for query in stored if query.quarantined is None]
             rest = f"; the others are answered ({', '.join(others[:5])}{', …'[: 3 * (len(others) > 5)]})"
-            raise QueryFailed(f"{told}\n{one} quarantined{rest if others else ''}")
+            name = failed[0].name
+            raise QueryFailed(
+                f"{told}\n{one} quarantined{rest if others else ''}\n"
+                f"eng.resume('{name}') lets it run again, eng.drop('{name}') forgets it"
+            )
         for query in self._queries():
             if query.sink_error is not None:
                 kind = type(query.sink_error).__name__

@@ -158,7 +158,9 @@ def run(
         messages_console().print(progress.summary())
         show_unnamed(eng, rows)
         show_named(eng, progress, home)
-        if failure is not None:
+        for stream in eng.waiting():
+            messages_console().print(str(stream), markup=False, style="dim", soft_wrap=True)
+        if failure is not None or quarantined(eng):
             raise QueryFailed(_to_do(eng, home)) from failure
 
 
@@ -225,13 +227,18 @@ def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> 
 
 
 def _to_do(eng: windrow.Engine, home: str | None) -> str:
-    """What a run says at its end of queries that failed; why, it has said when they did."""
-    failed = list(quarantined(eng))
+    """What a run says at its end of queries that failed, in it or before; why, it has said earlier on."""
+    failed = [query for query in eng.status().queries if query.quarantined is not None]
     rest = "no query is left to run" if len(failed) == len(eng.queries) else "the others are answered"
-    told = f"{', '.join(failed)} failed and {'is' if len(failed) == 1 else 'are'} quarantined; {rest}"
+    since = ", ".join(f"{query.name} (since epoch {query.quarantined_epoch})" for query in failed)
+    told = f"{since} failed and {'is' if len(failed) == 1 else 'are'} quarantined; {rest}"
     if home is None:
         return told
-    return f"{told}\nwindrow query list {home} says why; windrow query drop {home} {failed[0]}, and run again"
+    name = failed[0].name
+    return (
+        f"{told}\nwindrow query list {home} says why; windrow query resume {home} {name} lets it run again, "
+        f"windrow query drop {home} {name} forgets it"
+    )
 
 
 def quarantined(eng: windrow.Engine) -> dict[str, str]:
