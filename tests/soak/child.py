@@ -1,22 +1,36 @@
-"""Plays the story in a process of its own, which can be told to die at a step.
+"""Plays the story in a process of its own, which can be told to die at a step, and be disturbed before.
 
 python -m tests.soak.child DIRECTORY
 
-Begins when it is given a line: STEP:N, to die when the step is reached for the N-th time, or an empty one.
+Begins when it is given a line: JSON with what `harness.Kill` says, or {} to play to the end.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
+from threading import Thread
+from typing import TYPE_CHECKING, Any
 
 from tests.soak.scenario import STORY, compact_often, play
 from windrow.runtime import faults
+from windrow.runtime.home import Home
 from windrow.runtime.session import local_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENDS = {"the JVM dies": "Error", "a second writer": "was taken over by process"}
+"""How a process ends at a step, other than by a kill, and what it says then."""
+DISTURBANCES = ("suspended", "jobs cancelled")
+"""What happens to a process at its first step, and must change nothing."""
 
 QUICK = {
     "spark.sql.adaptive.enabled": "false",
@@ -35,26 +49,58 @@ def main() -> None:
     spark = local_session("windrow-soak")
     for name, value in QUICK.items():
         spark.conf.set(name, value)
-    step, _, number = sys.stdin.readline().strip().rpartition(":")
-    if step:
-        kill_at(step, int(number))
+    told = json.loads(sys.stdin.readline())
+    if told:
+        prepare(told, spark, arguments.directory / "home")
     say("ready")
     play(STORY, arguments.directory, spark, say)
     spark.stop()
 
 
-def kill_at(step: str, number: int) -> None:
-    """Kill this process and the JVM at a step, as if the power had gone."""
-    if step not in faults.STEPS:
-        raise SystemExit(f"no step {step!r}; there are {', '.join(faults.STEPS)}")
+def prepare(told: dict[str, Any], spark: SparkSession, home: Path) -> None:
+    """Let things happen to this process when it reaches its steps."""
+    if told["step"] is not None and told["step"] not in faults.STEPS:
+        raise SystemExit(f"no step {told['step']!r}; there are {', '.join(faults.STEPS)}")
+    context: Any = spark.sparkContext
+    java = context._jvm.ProcessHandle.current().pid()
     reached: Counter[str] = Counter()
 
-    def die(name: str) -> None:
-        reached[name] += 1
-        if name == step and reached[name] == number:
-            os.killpg(0, signal.SIGKILL)
+    def happen(step: str) -> None:
+        reached[step] += 1
+        if reached.total() == 1 and told["disturbance"] == "suspended":
+            suspend(seconds=1)
+        if reached.total() == 1 and told["disturbance"] == "jobs cancelled":
+            Thread(target=cancel_jobs, args=(context, 10), daemon=True).start()
+        if step == told["step"] and reached[step] == told["number"]:
+            if told["end"] == "the JVM dies":
+                os.kill(java, signal.SIGKILL)
+            elif told["end"] == "a second writer":
+                take_over(home)
+            else:
+                os.killpg(0, signal.SIGKILL)
 
-    faults.on_step = die
+    faults.on_step = happen
+
+
+def suspend(seconds: int) -> None:
+    """Stop this process and the JVM for a while, as a machine does that is put to sleep."""
+    group = os.getpgid(0)
+    script = f"kill -STOP -{group}; sleep {seconds}; kill -CONT -{group}"
+    subprocess.Popen(["bash", "-c", script], start_new_session=True)
+
+
+def cancel_jobs(context: Any, times: int) -> None:
+    """Cancel whatever Spark is doing, again and again for a while."""
+    for _ in range(times):
+        context.cancelAllJobs()
+        time.sleep(0.1)
+
+
+def take_over(home: Path) -> None:
+    """Run on the home as another engine would that does not see the lock of this one."""
+    (home / "lock").unlink()
+    with Home(home).running():
+        pass
 
 
 def say(line: str) -> None:

@@ -1,6 +1,8 @@
 """Plays the story in processes that are killed and started again until it is finished.
 
-A killed process takes its JVM along: both are in a process group of their own, which gets SIGKILL.
+A killed process takes its JVM along: both are in a process group of their own, which gets SIGKILL. Before it
+ends, a process may be disturbed, which it must survive (`child.py`); after it, its home may be damaged as a
+power failure or a careless copy would (`damages.py`).
 """
 
 from __future__ import annotations
@@ -14,12 +16,14 @@ import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event, Thread
 
 from tests.quick_java import QUICK_JAVA
+from tests.soak.child import DISTURBANCES, ENDS
 from tests.soak.contents import Contents, contents, differences, undelivered, unsound
+from tests.soak.damages import another_moment, cut_short
 from tests.soak.scenario import STORY
 from windrow.runtime.faults import STEPS
 
@@ -35,18 +39,45 @@ class Kill:
     step: str | None = None
     number: int = 1
     seconds: float = 0.0
+    end: str = "killed"
+    """How the process ends at the step: one of the child's ENDS."""
+    disturbance: str | None = None
+    """What happens to it at its first step: one of the child's DISTURBANCES, which it must survive."""
+    damage: str | None = None
+    """What happens to its home then: one of DAMAGES."""
 
     def __str__(self) -> str:
-        return f"after {self.seconds:.2f} s" if self.step is None else f"at '{self.step}':{self.number}"
+        where = f"after {self.seconds:.2f} s" if self.step is None else f"at '{self.step}':{self.number}"
+        more = [what for what in (self.disturbance, self.end, self.damage) if what not in (None, "killed")]
+        return ", ".join([where, *more])
+
+    @property
+    def kinds(self) -> list[str]:
+        """What it is about, for counting."""
+        what = [self.step or "a random moment", self.disturbance, self.damage]
+        what += [self.end] if self.end != "killed" else []
+        return [kind for kind in what if kind is not None]
+
+
+DAMAGES = ("checkpoint cut short", "checkpoint of another moment")
 
 
 def random_kills(seed: int) -> Iterator[Kill]:
-    """Steps and moments in turn, without end."""
+    """Steps and moments in turn, without end; each with one of the other faults, or none."""
     rng = random.Random(seed)
+    disturbances, damages = (None, *DISTURBANCES), (None, *DAMAGES)
     while True:
         for step in rng.sample(STEPS, len(STEPS)):
-            yield Kill(step, rng.choice([1, 1, 2, 3, 5]))
-            yield Kill(seconds=rng.uniform(0, 12))
+            yield Kill(
+                step,
+                rng.choice([1, 1, 2, 3, 5]),
+                end=rng.choice(["killed", *ENDS]),
+                disturbance=rng.choice(disturbances),
+                damage=rng.choice(damages),
+            )
+            yield Kill(
+                seconds=rng.uniform(0, 12), disturbance=rng.choice(disturbances), damage=rng.choice(damages)
+            )
 
 
 class ChildFailed(Exception):
@@ -82,12 +113,17 @@ class Player:
         if "finished" in lines:
             (self._directory / "readable.json").write_text(_readable(lines), encoding="utf-8")
             return True
-        if self._process.returncode != -signal.SIGKILL:
+        if self._process.returncode != -signal.SIGKILL and not (kill and self._gave_up(kill)):
             tail = "\n".join((self._directory / "log").read_text(errors="replace").splitlines()[-30:])
             raise ChildFailed(
                 f"{self._directory}: exit code {self._process.returncode} after {lines}\n{tail}"
             )
         return False
+
+    def _gave_up(self, kill: Kill) -> bool:
+        """Whether the process ended with the error that it must end with when it cannot go on."""
+        (*_, said) = (self._directory / "log").read_text(errors="replace").rpartition("──── kill")
+        return kill.end != "killed" and ENDS[kill.end] in said
 
     def end(self) -> None:
         """End the process, whatever it is doing."""
@@ -119,7 +155,7 @@ def _watch(process: subprocess.Popen[str], kill: Kill | None) -> list[str]:
     reader.start()
     assert process.stdin is not None
     with suppress(BrokenPipeError):  # one that has failed by now says so in its log
-        process.stdin.write(f"{kill.step}:{kill.number}\n" if kill and kill.step else "\n")
+        process.stdin.write(json.dumps(asdict(kill) if kill else {}) + "\n")
         process.stdin.flush()
     if kill is not None and kill.step is None:
         ready.wait(PATIENCE)
@@ -166,10 +202,31 @@ def play_with_kills(directory: Path, kills: Iterable[Kill]) -> Iterator[Kill]:
             player, waiting = waiting, Player(directory)
             if player.play(kill):
                 return
+            if kill.damage == "checkpoint cut short":
+                cut_short(directory / "home")
+            if kill.damage == "checkpoint of another moment":
+                player, waiting = waiting, Player(directory)
+                _see_refused(player, directory / "home")
             yield kill
         waiting.play()
     finally:
         waiting.end()
+
+
+def _see_refused(player: Player, home: Path) -> None:
+    """See that nothing is read while Spark's record is of another moment than the catalog, and put it back."""
+    with another_moment(home) as is_another:
+        if not is_another:
+            player.end()  # nothing has been read yet
+            return
+        before = contents(home).progress
+        try:
+            player.play()
+        except ChildFailed as error:
+            if "are not of one moment" in str(error) and contents(home).progress == before:
+                return
+            raise
+        raise ChildFailed(f"{home}: Spark's record was of another moment, and nobody noticed")
 
 
 def judge(truth: Contents, directory: Path) -> list[str]:

@@ -136,6 +136,8 @@ class Running:
             return
         with self._holding_home():
             unbounded = [name for name in self.streams() if self._relations.is_unbounded(name)]
+            for name in unbounded:
+                self._runner(name).check_record()
             self._commit_heartbeat(
                 [(self._runner(name), partial(self._queries_of, name)) for name in unbounded]
             )

@@ -12,7 +12,6 @@ from pyspark.errors import PySparkException
 
 from windrow.errors import SourceError, WindrowError
 from windrow.runtime.analysis import reason
-from windrow.runtime.spark_log import check_record, repair, tidy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -95,11 +94,8 @@ class Reader:
                 raise
 
         check_dead(self.runner)
-        checkpoint, progress = self.runner.checkpoint, self.runner.progress
-        repair(checkpoint, progress.batch)
-        check_record(checkpoint, self.runner.stream.name, progress)
-        if self.runner.reads_files:
-            tidy(checkpoint)
+        self.runner.check_record()
+        checkpoint = self.runner.checkpoint
         writer = self._rows.writeStream.foreachBatch(process).trigger(**trigger)
         writer = writer.queryName(f"windrow {self.runner.stream.name} in {checkpoint}")
         with _settings(self._rows.sparkSession):

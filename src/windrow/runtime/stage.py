@@ -33,7 +33,7 @@ from windrow.runtime.forest import Forest
 from windrow.runtime.planned_passes import PlannedPasses
 from windrow.runtime.refused_tables import write_refused
 from windrow.runtime.slice_log import SliceLog
-from windrow.runtime.spark_log import ANOTHER_MOMENT, identity
+from windrow.runtime.spark_log import ANOTHER_MOMENT, check_record, identity, repair, tidy
 from windrow.runtime.trees import RunningQuery as RunningQuery
 from windrow.runtime.watermark import after_rows, after_silence
 
@@ -166,6 +166,13 @@ class StreamRunner:
                 part.batch = batch_id
                 reach("batch staged")
                 yield part
+
+    def check_record(self) -> None:
+        """See that Spark's own record of the stream goes with what is committed; raise a HomeError if not."""
+        repair(self.checkpoint, self.progress.batch)
+        check_record(self.checkpoint, self.stream.name, self.progress)
+        if self.reads_files:
+            tidy(self.checkpoint)
 
     def preload(self, queries: Iterable[RunningQuery]) -> None:
         """Read states back while Spark is still getting ready for the first batch."""
