@@ -66,6 +66,10 @@ class SourceError(WindrowError):
     """A stream's or table's data cannot be read as declared."""
 
 
+class MostlyDead(SourceError):
+    """Most of what was read of a stream are dead letters: its declaration is wrong, or its source."""
+
+
 class TimestampError(WindrowError):
     """A stream's event-time column is missing, or is no timestamp."""
 

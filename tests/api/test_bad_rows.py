@@ -30,7 +30,7 @@ def test_bad_lines_of_csv_are_dead_letters_and_close_nothing(spark, lines, tmp_p
         "2020-01-01 00:00:02,99999999999,0.5": "v is '99999999999', not INT",
     }
     path = lines.add("\n".join([GOOD.strip(), *bad, "2020-01-01 00:00:03,4,0.5\n"]))
-    engine = text_engine(spark, lines, tmp_path / "home")
+    engine = text_engine(spark, lines, tmp_path / "home", max_dead=10)
     engine.run(seal=False)
     assert engine.progress("s").watermark == int(datetime(2020, 1, 1, 0, 0, 3).timestamp() * 1e6)
     engine.run(seal=True)
@@ -53,7 +53,7 @@ def test_bad_lines_of_json_are_dead_letters(spark, lines, tmp_path):
         '{"v": 2}': "ts is NULL",
     }
     lines.add("\n".join([good, *bad, good]))
-    engine = text_engine(spark, lines, tmp_path / "home", format="json")
+    engine = text_engine(spark, lines, tmp_path / "home", format="json", max_dead=10)
     engine.run(seal=True)
     assert answers(engine) == [(1, 2, 2)]
     dead = [row._reason for row in engine.dead("s").collect()]
@@ -148,3 +148,105 @@ def test_dead_letters_of_a_frame_are_kept_once_however_many_queries_read_it(spar
         engine.run(seal=True)
         assert [row._reason for row in engine.dead("s").collect()] == ["ts is NULL: a row without event time"]
     assert engine.results("second").count() == engine.results("first").count() == 2
+
+
+SEMICOLONS = "2020-01-01 00:00:01;1;0,5\n2020-01-01 00:00:02;2;0,5\n2020-01-01 00:00:03;4;0,5\nts;v;unused\n"
+
+
+def test_a_first_batch_that_is_mostly_dead_is_not_taken_in_and_the_stream_may_be_declared_anew(
+    spark, lines, tmp_path
+):
+    path = lines.add(SEMICOLONS)
+    engine = text_engine(spark, lines, tmp_path / "home")
+    with pytest.raises(windrow.SourceError) as failed:
+        engine.run(seal=False)
+    assert str(failed.value).splitlines()[:6] == [
+        "dead letters of stream 's': 4 of its first 4 rows, so none of them is taken in",
+        "  3 × 2 values where 3 columns are declared",
+        f"    2020-01-01 00:00:01;1;0,5 ({path})",
+        "  1 × 1 value where 3 columns are declared",
+        f"    ts;v;unused ({path})",
+        "check how it is declared: the order and the types of its columns, and for text its header, its "
+        "separator (sep) and its timestampFormat; then run it again, in this home too, which is as it was. "
+        "If the rows are as they should be, say with MAX DEAD (max_dead) how many may be dead",
+    ]
+    assert (engine.status().epoch, engine.progress("s").rows, engine.dead("s").count()) == (-1, 0, 0)
+    with engine.start() as live, pytest.raises(windrow.SourceError, match="4 of its first 4 rows"):
+        live.process_available()
+    # Other options, other types, and so other types of what the query of the home answers; the header is one
+    # bad line of four.
+    again = windrow.Engine(tmp_path / "home", spark=spark)
+    again.stream(
+        "s", lines.path, timestamp="ts", format="csv", schema="ts TIMESTAMP, v DOUBLE, unused STRING",
+        options={"sep": ";"},
+    )  # fmt: skip
+    again.run(seal=True)
+    assert answers(again) == [(1, 7.0, 3)]
+    assert dict(again.results("q").dtypes)["total"] == "double"
+    assert again.progress("s").dead == 1
+    with pytest.raises(
+        windrow.WindrowError, match="column 'unused' of 's' is now double"
+    ):  # it has been read
+        text_engine(spark, lines, tmp_path / "home", options={"sep": ";"})
+
+
+def test_a_bad_file_may_be_taken_away_from_a_first_batch(spark, lines, tmp_path):
+    bad = lines.add(SEMICOLONS)
+    engine = text_engine(spark, lines, tmp_path / "home")
+    with pytest.raises(windrow.SourceError, match="4 of its first 4 rows"):
+        engine.run(seal=True)
+    bad.unlink()
+    lines.add(f"{GOOD}broken\n")  # half of it is not most of it
+    engine.run(seal=True)
+    assert answers(engine) == [(1, 1, 1)]
+
+
+def test_a_first_batch_that_is_mostly_dead_is_refused_of_a_frame_too(spark):
+    rows = spark.sql("SELECT IF(id < 3, NULL, timestamp_seconds(id)) AS ts, id AS v FROM range(5)")
+    for most in (None, 3):
+        with windrow.Engine(spark=spark) as engine:
+            engine.stream("s", rows, timestamp="ts", max_dead=most)
+            engine.query("q", SUM)
+            if most is None:
+                with pytest.raises(windrow.SourceError, match=r"3 of its first 5 rows, .*\n  3 × ts is NULL"):
+                    engine.run()
+            else:
+                engine.run()
+            assert engine.progress("s").rows == (0 if most is None else 5)
+
+
+def test_a_run_says_why_rows_are_dead_and_fails_if_most_of_them_are(spark, lines, tmp_path, caplog):
+    """Reasons that differ in the value that they quote are one; the values that are quoted are of one row."""
+    lines.add(GOOD * 6 + "".join(f"2020-01-01 00:00:02,x{i},0\n" for i in range(3)) + "broken\n")
+    engine = text_engine(spark, lines, tmp_path / "home")
+    engine.run(seal=False)
+    told = [
+        "dead letters of stream 's': 4 of 10 rows of this run; eng.dead('s') has them",
+        "  3 × v is 'x0', not INT",
+        f"    2020-01-01 00:00:02,x0,0 ({lines.path}/001.txt)",
+        "  1 × 1 value where 3 columns are declared",
+        f"    broken ({lines.path}/001.txt)",
+    ]
+    assert caplog.messages[-1].splitlines() == told
+    lines.add(f"{GOOD}+12020-01-01 00:00:01,1,0\n+12021-01-01 00:00:01,1,0\n")
+    with pytest.raises(windrow.SourceError) as failed:
+        engine.run(seal=True)
+    assert str(failed.value).splitlines()[:2] == [
+        "dead letters of stream 's': 2 of 3 rows of this run; eng.dead('s') has them",
+        "  2 × ts is in the year 12020: event time must be in the years 1 to 9999; milliseconds taken for seconds?",
+    ]
+    assert "everything is committed; check how it is declared" in str(failed.value)
+    assert answers(engine) == [(1, 7, 7)]
+    assert engine.progress("s").dead == 6
+    engine.run(seal=True)  # nothing came
+
+
+def test_a_live_engine_says_why_rows_were_dead_when_it_stops(spark, lines, tmp_path, caplog):
+    lines.add(GOOD)
+    engine = text_engine(spark, lines, tmp_path / "home")
+    with engine.start(trigger="50 milliseconds") as live:
+        live.process_available()
+        lines.add("broken\nalso\n")
+        live.process_available()
+        assert live.active
+    assert "'s': 2 of 3 rows of this run; eng.dead('s') has them\n  2 × 1 value where" in caplog.text

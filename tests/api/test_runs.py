@@ -6,6 +6,7 @@ import pytest
 
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, events, same_events
+from windrow.runtime import faults
 
 
 @pytest.fixture
@@ -48,6 +49,31 @@ def test_what_cannot_go_on_is_answered_whole(spark, files, tmp_path):
     frames.query("q", SQL)
     frames.run()
     assert_answers(frames, same_events(0, 40))
+
+
+def test_a_stream_of_which_nothing_is_committed_may_be_declared_anew(spark, files, tmp_path, monkeypatch):
+    """With another directory, say. Spark has planned a batch of the first one, which no longer counts."""
+    home, other = tmp_path / "home", Files(spark, tmp_path / "other")
+    other.add(100, 140)
+
+    def fail(step):
+        if step == "files written":
+            raise OSError(step)
+
+    engine = engine_on(files, home)
+    with monkeypatch.context() as patch:
+        patch.setattr(faults, "on_step", fail)
+        with pytest.raises(windrow.HomeError, match="epoch 0 could not be committed"):
+            engine.run(seal=False)
+    assert (home / "streams" / "events" / "offsets" / "0").exists()
+    running = engine_on(files, home)._home.running()
+    with running, pytest.raises(windrow.HomeError, match="another engine is running"):
+        engine_on(other, home)
+    engine = engine_on(other, home)
+    engine.run(seal=True)
+    assert_answers(engine, same_events(100, 140))
+    with pytest.raises(windrow.HomeError, match="stream 'events' is defined otherwise in this home"):
+        engine_on(files, home)
 
 
 def test_the_end_of_a_run_says_what_waits_and_for_what(spark, files, tmp_path, caplog):

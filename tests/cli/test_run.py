@@ -111,6 +111,30 @@ def test_late_rows_are_counted(windrow, place):
     assert "1 late" in result.stderr.split("4 rows in")[1]
 
 
+def test_dead_rows_say_why_and_are_an_error_if_they_are_most(windrow, place):
+    """Of the first batch, nothing is taken in, and the file of statements may be mended."""
+    folder, file = place / "readings", write(place, STREAM, NAMED)
+    for second, path in enumerate(sorted(folder.iterdir())):
+        path.write_text(path.read_text().replace(",", ";"))
+        os.utime(path, (1_700_000_000 + second,) * 2)
+    result = windrow("run", file, "--home", "kept")
+    assert result.exit_code == 1
+    assert (
+        result.stderr.count("2 × 1 value where 3 columns are declared\n    2024-01-01T00:00:10Z;a;1 (") == 1
+    )
+    assert "rows in" not in result.stderr  # no summary of nothing
+    mended = write(place, STREAM.replace("maxFiles", "sep ';', maxFiles"), NAMED)
+    result = windrow("run", mended, "--home", "kept")
+    assert result.exit_code == 0, result.output
+    assert "dead" not in result.stderr
+    (folder / "3.csv").write_text("ts;sensor;value\n2024-01-01T01:00:00Z;a;9\nnever;a;1\nnever again;a;1\n")
+    result = windrow("run", mended, "--home", "kept")
+    assert result.exit_code == 1
+    assert "total: 1 new answer" in result.stderr
+    assert "error: dead letters of stream 'readings': 2 of 3 rows of this run" in result.stderr
+    assert "2 × ts is 'never again', not TIMESTAMP\n    never again;a;1 (" in result.stderr
+
+
 def test_named_queries_stay_in_the_home(windrow, place, spark):
     file = write(place, STREAM, NAMED)
     result = windrow("run", file, "--home", "kept", "--seal")

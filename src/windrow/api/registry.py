@@ -83,6 +83,8 @@ class Registry:
                     if not self._relations.is_unbounded(stored.stream):
                         continue  # a frame that can be read again, or one that this engine does not have
                     bound = self.bound(stored.name, select(stored.sql, stored.retain), None)
+                    if bound.new.schema != stored.schema:  # its stream was declared anew
+                        (stored,) = self._home.catalog.add_queries([bound.new])
                     taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
                 except WindrowError as error:
                     raise HomeError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.types as pat
@@ -12,6 +13,7 @@ from windrow.cql import CreateStream, CreateTable
 from windrow.errors import HomeError, SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table
 from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
+from windrow.runtime.lock import holding
 from windrow.runtime.sources import FORMATS, FileSource, check_path
 
 if TYPE_CHECKING:
@@ -203,10 +205,10 @@ class Relations:
         self._sources = self._sources | {relation.name: source}
 
     def _remember(self, name: str, kind: str, definition: dict[str, Any]) -> None:
-        """Keep a definition in the home. What is there may grow and be tuned, but not become another."""
+        """Keep a definition in the home. What has been read may grow and be tuned, but not become another."""
         found = self._home.catalog.definition(name)
         before = None if found is None else found[2]
-        if found is not None and before is not None:
+        if found is not None and before is not None and not self._begins_anew(found, kind, definition):
             check_growth(found[0], before, definition)
             if found[1] != kind or _identity(before) != _identity(definition):
                 raise HomeError(
@@ -218,6 +220,25 @@ class Relations:
         if before != definition:
             self._home.catalog.define(name, kind, definition)
             self._new.append((name, kind, before))
+
+    def _begins_anew(
+        self, found: tuple[str, str, dict[str, Any]], kind: str, definition: dict[str, Any]
+    ) -> bool:
+        """Whether it is another definition of a stream of which nothing has been committed.
+
+        Nothing depends on the one before, and Spark's plans by it are forgotten.
+        """
+        name, before = found[0], found[2]
+        same = _identity(before) == _identity(definition) and all(
+            before.get(key) == definition[key] for key in ("columns", "types")
+        )
+        if same or not found[1] == kind == "stream" or self._home.catalog.progress(name).batch >= 0:
+            return False
+        with holding(self._home.path):  # or an engine that runs would lose the plan under its feet
+            if self._home.catalog.progress(name).batch >= 0:
+                return False
+            shutil.rmtree(self._home.path / "streams" / name.lower(), ignore_errors=True)
+        return True
 
     def _columns(self, source: Source) -> dict[str, pa.DataType]:
         if isinstance(source, FileSource):

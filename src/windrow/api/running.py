@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import gc
 import logging
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from windrow.api.live import Live
-from windrow.errors import QueryFailed, SourceError, WindrowError
+from windrow.errors import MostlyDead, QueryFailed, SourceError, WindrowError
 from windrow.logical import quoted
 from windrow.runtime.compaction import Compactor
+from windrow.runtime.dead_reasons import TO_CHECK, RowsOfRun
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.logs import LOG, event
 from windrow.runtime.reader import Reader, check_dead
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.api.relations import Relations
+    from windrow.runtime.dead_reasons import DeadOfRun
     from windrow.runtime.home import Home
     from windrow.runtime.report import EpochReport
     from windrow.runtime.stage import Part, RunningQuery
@@ -68,10 +70,12 @@ class Running:
         self._answer_requests = answer_requests
         self._clock = clock
         self._on_epoch = report
+        self._spark = spark
         self._epochs = Epochs(spark, home)
         self._compactor = Compactor(home, clock)
         self._runners: dict[str, StreamRunner] = {}
         self._last_epoch = home.catalog.last_epoch()
+        self._rows = RowsOfRun(self._last_epoch)
         self._litter = 0
 
     def run(self, *, seal: bool, seal_frames: bool) -> None:
@@ -95,7 +99,7 @@ class Running:
                 self._commit([self._runner(name).sealing(self._queries_of(name)) for name in read])
             for waits in self.waiting():
                 event(logging.INFO, "stream_open", "%(waits)s", waits=str(waits), stream=waits.name)
-            self._raise_what_went_wrong()
+            self._say_what_went_wrong()
 
     def waiting(self) -> list[OpenStream]:
         """What has come and is not answered yet, by stream, and what that waits for."""
@@ -114,6 +118,7 @@ class Running:
         """Process rows as they come, a batch every so many microseconds."""
         held = ExitStack()
         held.enter_context(self._holding_home())
+        held.callback(self._warn_of_dead_rows)
         held.callback(self._stop_readers)
         live = Live(held, self, min(every / 1e6, LOOK_SECONDS))
         try:
@@ -251,6 +256,8 @@ class Running:
                 reader.stop()
                 if reader.failure is not None or reader.gave_up:
                     self._last_epoch = UNSURE
+                if isinstance(reader.failure, MostlyDead):
+                    reader.forget_plans()
             ended = len(self.readers)
             self.readers = {}
         self._collect_garbage(10 * ended)
@@ -270,6 +277,7 @@ class Running:
                 self._last_epoch = self._home.catalog.last_epoch()
                 for query in self._queries():
                     query.stored = self._home.catalog.query(query.stored.name) or query.stored
+            self._rows = RowsOfRun(self._last_epoch)
             for query in self._queries():
                 catch_up(self._home, query)
                 if query.stored.quarantined is not None:
@@ -297,16 +305,30 @@ class Running:
 
     def _report(self, report: EpochReport) -> None:
         self._last_epoch = report.epoch
+        self._rows.add(report)
         self._compactor.wake()
         self._collect_garbage(1)
         self._on_epoch(report)
 
-    def _raise_what_went_wrong(self) -> None:
+    def _warn_of_dead_rows(self) -> None:
+        """When a live engine stops: why rows have been dead. It does not fail for want of a message."""
+        with suppress(Exception):
+            for dead in self._rows.dead(self._spark, self._home):
+                _warn(dead)
+
+    def _say_what_went_wrong(self) -> None:
         """At the end of a bounded run, when everything that could be done has been.
 
         A query that an earlier run quarantined has answered nothing in this one either, so that is said
-        again, at the end of every run, until somebody resumes or drops it.
+        again, at the end of every run, until somebody resumes or drops it. So is why rows are dead; if most
+        are, the run has failed, unless MAX DEAD says how many may be.
         """
+        mostly_dead = []
+        for dead in self._rows.dead(self._spark, self._home):
+            if dead.most and self._relations.stream(dead.stream).max_dead is None:
+                mostly_dead.append(dead)
+            else:
+                _warn(dead)
         stored = [query.stored for query in self._queries()]
         failed = [query for query in stored if query.quarantined is not None]
         if failed:
@@ -322,6 +344,8 @@ class Running:
                 f"{told}\n{one} quarantined{rest if others else ''}\n"
                 f"eng.resume('{name}') lets it run again, eng.drop('{name}') forgets it"
             )
+        if mostly_dead:
+            raise MostlyDead("\n".join([*map(str, mostly_dead), f"everything is committed; {TO_CHECK}"]))
         for query in self._queries():
             if query.sink_error is not None:
                 kind = type(query.sink_error).__name__
@@ -350,3 +374,10 @@ class Running:
     def _tables(self, queries: Iterable[RunningQuery]) -> dict[str, DataFrame]:
         used = {enrichment.table for query in queries for enrichment in query.plan.enrichments}
         return {name: self._relations.frame(name) for name in used}
+
+
+def _warn(dead: DeadOfRun) -> None:
+    event(
+        logging.WARNING, "dead_reasons", "%(told)s",
+        told=str(dead), stream=dead.stream, rows=dead.rows, dead=dead.dead, reasons=dead.reasons,
+    )  # fmt: skip

@@ -14,7 +14,7 @@ from windrow.cli.session import engine
 from windrow.cli.signals import stop_signals
 from windrow.cli.statements import read_statements, statements_file
 from windrow.cli.terminal import counted, messages_console, print_answers
-from windrow.errors import QueryFailed
+from windrow.errors import MostlyDead, QueryFailed
 
 if TYPE_CHECKING:
     import windrow
@@ -146,13 +146,17 @@ def run(
             messages_console().print(f"[dim]metrics: {server.url}[/dim]")
         progress = RunProgress(eng.queries, hint="" if until_end else "; Ctrl-C stops", status=eng.status)
         eng.on_epoch = progress
-        failure: QueryFailed | None = None
+        failure: QueryFailed | MostlyDead | None = None
         with progress:
             try:
                 if until_end:
                     eng.run(seal=seal)
                 else:
                     run_forever(eng, trigger or "1 second", progress)
+            except MostlyDead as error:
+                if not progress.streams:
+                    raise  # there is nothing to show
+                failure = error
             except QueryFailed as error:
                 failure = error  # the others have answered
         messages_console().print(progress.summary())
@@ -160,6 +164,8 @@ def run(
         show_named(eng, progress, home)
         for stream in eng.waiting():
             messages_console().print(str(stream), markup=False, style="dim", soft_wrap=True)
+        if isinstance(failure, MostlyDead):
+            raise failure
         if failure is not None or quarantined(eng):
             raise QueryFailed(_to_do(eng, home)) from failure
 

@@ -352,16 +352,22 @@ class Catalog:
                 )
                 assert found.lastrowid is not None
                 known = StoredQuery(found.lastrowid, new.name, new.sql, new.stream, new.schema, new.retain)
-            elif known.retain != new.retain:
-                database.execute("UPDATE queries SET retain = ? WHERE id = ?", (new.retain, known.id))
-            added.append(replace(known, retain=new.retain))
+            elif known.retain != new.retain or known.schema != new.schema:
+                database.execute(
+                    "UPDATE queries SET retain = ?, schema = ? WHERE id = ?",
+                    (new.retain, new.schema.serialize().to_pybytes(), known.id),
+                )
+            added.append(replace(known, retain=new.retain, schema=new.schema))
         self._write_learned(database)
         return added
 
     def same_query(self, new: NewQuery) -> StoredQuery | None:
-        """The query under this name, which must be the same one; None if the name is free."""
+        """The query under this name, which must be the same one; None if the name is free.
+
+        As long as no epoch has had it, its results may have other types: its stream was declared anew.
+        """
         known = self.query(new.name)
-        if known is not None and (known.sql != new.sql or known.schema != new.schema):
+        if known is not None and (known.sql != new.sql or (known.started and known.schema != new.schema)):
             raise self.taken(known)
         return known
 

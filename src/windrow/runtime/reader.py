@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from contextlib import contextmanager, suppress
 from socket import SHUT_RDWR
@@ -173,6 +174,15 @@ class Reader:
                 f"'{self.runner.stream.name}' is read no more. The home is as its last epoch left it: an "
                 "engine with another Spark session goes on from there"
             )
+
+    def forget_plans(self) -> None:
+        """After a stop, before anything is committed: let Spark plan the first batch anew.
+
+        Else it would insist on the files of the batch that was refused, also if somebody takes one away.
+        Only of files: another source may no longer have the rows.
+        """
+        if self.runner.reads_files:
+            shutil.rmtree(self.runner.checkpoint, ignore_errors=True)
 
     @contextmanager
     def _our_errors(self) -> Iterator[Any]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from pyspark.sql import functions as F
 
 from windrow.aggregates.contents import Counts
-from windrow.errors import HomeError, QueryFailed, SourceError, WindrowError
+from windrow.errors import HomeError, MostlyDead, QueryFailed, SourceError, WindrowError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import Bounds, Pass, WovenPass
 from windrow.optimizer.bounds import FILE, YEAR_10000
@@ -28,9 +28,11 @@ from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.catalog import Progress
 from windrow.runtime.collect import Tally, by_query, collect, tally_batch
 from windrow.runtime.culprits import culprits
+from windrow.runtime.dead_reasons import TO_CHECK, dead_reasons, listed
 from windrow.runtime.faults import reach
 from windrow.runtime.forest import Forest
 from windrow.runtime.planned_passes import PlannedPasses
+from windrow.runtime.refused import dead_rows
 from windrow.runtime.refused_tables import write_refused
 from windrow.runtime.slice_log import SliceLog
 from windrow.runtime.spark_log import ANOTHER_MOMENT, check_record, identity, repair, tidy
@@ -306,6 +308,7 @@ class StreamRunner:
                 partials |= found
             part.partials = partials
             part.tally = tally or self._tally(batch, bounds)
+            self._check_first_batch(batch, bounds, part.tally)
             part.refused = lambda epoch: write_refused(
                 self._home, self.stream, batch, bounds, self._source, part.tally, epoch, part.clock
             )
@@ -362,6 +365,22 @@ class StreamRunner:
         else:
             pays = 3 * len(collected) <= counted.rows - counted.late - counted.dead
             self._home.uncounted[_place(shared)] = 0 if pays else BATCHES_UNCOUNTED
+
+    def _check_first_batch(self, batch: DataFrame, bounds: Bounds, tally: Tally) -> None:
+        """Refuse a stream's first batch if most of it is dead: not the rows are wrong then, but what they are
+        taken for. As long as nothing is committed, it may be declared otherwise."""
+        if self.progress.batch >= 0 or self.stream.max_dead is not None or 2 * tally.dead <= tally.rows:
+            return
+        try:
+            reasons = dead_reasons(dead_rows(self.stream, batch, bounds, self._source))
+        except SPARK_ERRORS as error:
+            raise SourceError(f"stream '{self.stream.name}' cannot be read: {reason(error)}") from error
+        count = f"{tally.dead:,} of its first {tally.rows:,} rows"
+        raise MostlyDead(
+            f"dead letters of stream '{self.stream.name}': {count}, so none of them is taken in\n"
+            f"{listed(reasons, tally.dead)}\n{TO_CHECK}; then run it again, in this home too, which is "
+            "as it was. If the rows are as they should be, say with MAX DEAD (max_dead) how many may be dead"
+        )
 
     def _tally(self, batch: DataFrame, bounds: Bounds) -> Tally:
         """Count the rows; if even that fails, it is the source, not a query."""
