@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from windrow.api.sliding import sliding
     from windrow.errors import (
         HomeError,
+        MachineFailed,
         PlanError,
         QueryFailed,
         SourceError,
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Engine",
     "HomeError",
+    "MachineFailed",
     "OwnAggregate",
     "PlanError",
     "QueryFailed",

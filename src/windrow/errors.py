@@ -87,6 +87,20 @@ class QueryFailed(WindrowError):
     """A query failed while it ran; the message carries the query's name and Spark's reason."""
 
 
+class MachineFailed(WindrowError):
+    """The machine failed, and no query: files are away, jobs were cancelled, an executor or Spark itself is
+    lost, the disk is full. Nothing is lost by it: what was not committed is done again by the next start.
+
+    `problem` is what happened, `told` the same for people, with what follows from it; `lasting` says that it
+    does not help to try again in this process.
+    """
+
+    def __init__(self, problem: str, told: str = "", *, lasting: bool = False) -> None:
+        self.problem = problem
+        self.lasting = lasting
+        super().__init__(told or problem)
+
+
 class InputError(WindrowError, ValueError):
     """An argument of a function on arrays cannot be used: the wrong shape, type or value."""
 

@@ -33,6 +33,10 @@ SPARK_ERRORS = (PySparkException, Py4JJavaError)
 CONDITION = re.compile(r"\[[A-Z][A-Z0-9_.]+\]\s*")
 SQL_SETTING = re.compile(r"spark\.sql\.(?!warehouse|streaming)[^=]+=.*?(?=, [\w.-]+=|}$)", re.DOTALL)
 """A setting of the session that may matter to types, in the text of them all."""
+END_OF_REASON = re.compile(
+    r"; line \d+ pos|SQLSTATE|\n\tat |\n==|;\n|\n+Driver stacktrace|\n\nJVM stacktrace"
+)
+"""Where a message of Spark's stops to be for people."""
 VIEWS = RLock()
 """Held while temporary views have Windrow's names; analysis is immediate, so the names can be reused."""
 
@@ -158,7 +162,8 @@ def reason(error: BaseException) -> str:
     while (cause := getattr(error, "_cause", None)) is not None:
         error = cause
         chain.append(str(error))
-    told = [text for text in chain if CONDITION.search(text)] or chain[:1]
+    told = [text for text in chain if CONDITION.search(text)]
+    told = told or [text for text in chain if "Exception thrown in awaitResult" not in text][:1] or chain[:1]
     told = list(dict.fromkeys(map(_brief, told)))
     if any("[FAILED_READ_FILE.NO_HINT]" in text for text in chain):
         # A file that cannot be read says where; its cause says what is wrong with it.
@@ -170,5 +175,4 @@ def _brief(text: str) -> str:
     condition = CONDITION.search(text)
     if condition is not None:
         text = text[condition.end() :]
-    text = re.split(r"; line \d+ pos|SQLSTATE|\n\tat |\n==|;\n|\n\nJVM stacktrace", text)[0]
-    return text.replace("_windrow_", "").strip()
+    return END_OF_REASON.split(text)[0].replace("_windrow_", "").strip()

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.errors import QueryFailed
 from windrow.operators.window_aggregate import SLICE
 from windrow.optimizer import LiftedPass, Pass, RowPass, WovenPass, tally_sql
 from windrow.optimizer.bounds import DEAD, LATE, LATEST, ROWS
 from windrow.optimizer.woven_passes import COPY
-from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
+from windrow.runtime.analysis import quiet, select
+from windrow.runtime.blame import ENGINE_ERRORS, failure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -39,13 +39,16 @@ class Tally:
 def collect(
     shared: AnyPass, batch: DataFrame, bounds: Bounds, tables: Mapping[str, DataFrame]
 ) -> tuple[pa.Table, Tally | None]:
-    """The partials (or rows) of a pass and, from a pass that sees every row, the tally of the batch."""
+    """The partials (or rows) of a pass and, from a pass that sees every row, the tally of the batch.
+
+    Raises whose fault it is if that fails: a QueryFailed or a MachineFailed.
+    """
     frames = {shared.query.stream.name: batch} | {e.table: tables[e.table] for e in shared.query.enrichments}
     try:
         with quiet():
             collected = select(batch.sparkSession, shared.sql(bounds), frames).toArrow()
-    except SPARK_ERRORS as error:
-        raise QueryFailed(reason(error)) from error
+    except ENGINE_ERRORS as error:
+        raise failure(error) from error
     collected = collected.rename_columns(shared.columns)
     if not isinstance(shared, WovenPass):
         collected = with_key_types(collected, shared.query)
@@ -74,8 +77,21 @@ def by_query(shared: AnyPass, collected: pa.Table) -> dict[str, pa.Table]:
 
 def tally_batch(stream: Stream, batch: DataFrame, bounds: Bounds) -> Tally:
     """Count the rows of a batch in a pass of its own."""
-    with quiet():
-        return _tally(select(batch.sparkSession, tally_sql(stream, bounds), {stream.name: batch}).toArrow())
+    try:
+        with quiet():
+            counted = select(batch.sparkSession, tally_sql(stream, bounds), {stream.name: batch}).toArrow()
+    except ENGINE_ERRORS as error:
+        raise failure(error) from error
+    return _tally(counted)
+
+
+def read_table(frame: DataFrame) -> None:
+    """Read a table whole, for nothing but to see that it can be read."""
+    try:
+        with quiet():
+            frame.write.format("noop").mode("overwrite").save()
+    except ENGINE_ERRORS as error:
+        raise failure(error) from error
 
 
 def _tally(collected: pa.Table) -> Tally:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from windrow.runtime.blame import ENGINE_ERRORS, failure
 from windrow.runtime.refused_tables import read_dead
 
 if TYPE_CHECKING:
@@ -58,13 +59,16 @@ def dead_reasons(dead: DataFrame) -> list[DeadReason]:
     kind = F.col("_reason")
     for quoted in QUOTED:
         kind = F.regexp_replace(kind, quoted, "…")
-    found = (
+    counted = (
         dead.groupBy(kind.alias("kind"))
         .agg(F.count(F.lit(1)).alias("rows"), F.min(F.struct("_file", "_raw", "_reason")).alias("example"))
         .orderBy(F.desc("rows"), "kind")
         .limit(MOST_REASONS)
-        .collect()
     )
+    try:
+        found = counted.collect()
+    except ENGINE_ERRORS as error:
+        raise failure(error) from error
     return [
         DeadReason(row["rows"], row["example"]["_reason"], row["example"]["_raw"], row["example"]["_file"])
         for row in found

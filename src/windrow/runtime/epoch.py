@@ -5,7 +5,8 @@
 3. Sinks get the answers that are now committed.
 
 If anything fails, nothing of the epoch exists, and the queries' states are read back from the home
-before the next attempt. A query that fails twice is quarantined, and the epoch goes on without it.
+before the next attempt. A query that fails twice is quarantined, and the epoch goes on without it; what
+the machine made fail is tried again after a pause (`blame.py` tells the two apart).
 docs/commit.md has the protocol on a page.
 """
 
@@ -18,17 +19,19 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
-from py4j.protocol import Py4JNetworkError
+from py4j.protocol import Py4JError
 
-from windrow.errors import HomeError, SourceError, WindrowError
+from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
 from windrow.operators.shared_aggregate import QUERY, AnswersFailed
 from windrow.operators.window_aggregate import END_OF_TIME
-from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.answering import Answered, Answering
+from windrow.runtime.blame import ENGINE_ERRORS, Unclear, failure
+from windrow.runtime.culprits import check_that_some_run
 from windrow.runtime.durable import explained
 from windrow.runtime.faults import reach
 from windrow.runtime.home import Advance, Epoch
 from windrow.runtime.logs import LOG
+from windrow.runtime.patience import Patience
 from windrow.runtime.project import project
 from windrow.runtime.report import EpochReport, log_epoch
 from windrow.runtime.results import ResultWriter
@@ -50,8 +53,6 @@ if TYPE_CHECKING:
     from windrow.runtime.tree_state import Shape
     from windrow.runtime.trees import RunningTree
 
-MACHINE = (HomeError, MemoryError, OSError, sqlite3.Error, Py4JNetworkError)
-"""What is the machine's fault, not a query's."""
 MOST_WATCHED = 100
 """With more queries than this, reports do not carry the last answers of each."""
 
@@ -69,7 +70,7 @@ class _Ticket:
 class _Culprit(Exception):
     """A tree that failed because of one of these queries."""
 
-    def __init__(self, part: Part, tree: RunningTree, queries: Iterable[int], error: Exception) -> None:
+    def __init__(self, part: Part, tree: RunningTree, queries: Iterable[int], error: QueryFailed) -> None:
         super().__init__(str(error))
         self.part = part
         self.tree = tree
@@ -116,6 +117,7 @@ class Epochs:
 
     def _commit(self, parts: list[Part]) -> list[EpochReport]:
         number = self._home.catalog.last_epoch() + 1
+        patience = Patience(f"epoch {number}", lambda: any(part.stopping() for part in parts))
         suspects: set[int] = set()
         while True:
             try:
@@ -123,9 +125,7 @@ class Epochs:
             except _Culprit as culprit:
                 tree, queries = culprit.tree, culprit.queries
                 if queries <= suspects:
-                    self._check_spark()
-                    names = [query.stored.name for query in tree.queries if query.stored.id in queries]
-                    culprit.part.failed |= dict.fromkeys(names, culprit.error)
+                    self._set_aside(culprit, parts)
                 elif len(queries) > 1 and not queries <= tree.apart:
                     tree.apart |= queries  # to find out which of them it is
                 else:
@@ -135,18 +135,39 @@ class Epochs:
                 self._home.nodes = 1
                 for part in parts:
                     part.runner.forest.come_home()
-            except (OSError, sqlite3.Error) as error:
-                raise HomeError(
-                    f"epoch {number} could not be committed to {self._home.path}: {explained(error)}. "
-                    "The home is as it was before the epoch; the next start goes on from there"
-                ) from error
+            except (HomeError, MachineFailed, OSError, sqlite3.Error, Py4JError) as error:
+                if self._home.catalog.last_epoch() >= number:
+                    raise  # what failed, did so after the commit
+                self._wait(patience, number, error)
+
+    def _set_aside(self, culprit: _Culprit, parts: list[Part]) -> None:
+        """Let the epoch do without queries that have failed twice, unless it may not be their fault."""
+        found = [query.stored.name for query in culprit.tree.queries if query.stored.id in culprit.queries]
+        culprit.part.failed |= dict.fromkeys(found, culprit.error)
+        if isinstance(culprit.error, Unclear):
+            self._check_spark()
+            failed = {name: error for part in parts for name, error in part.failed.items()}
+            check_that_some_run(failed, sum(len(part.queries) for part in parts) - len(failed))
+
+    def _wait(self, patience: Patience, number: int, error: Exception) -> None:
+        """Pause before another attempt at an epoch; raises an error if there is to be none."""
+        try:
+            patience.wait(failure(error))
+        except MachineFailed as given_up:
+            if isinstance(error, ConnectionError) or not isinstance(error, OSError | sqlite3.Error):
+                raise
+            raise HomeError(
+                f"epoch {number} could not be committed to {self._home.path}: {explained(error)}. "
+                "The home is as it was before the epoch; the next start goes on from there"
+            ) from given_up
 
     def _check_spark(self) -> None:
-        """Before a query is blamed: does Spark work at all?"""
+        """Before a query is blamed for what may not be its fault: does Spark work at all?"""
         try:
             self._spark.range(1).collect()
         except Exception as error:
-            raise WindrowError(f"Spark no longer works: {reason(error)}") from error
+            told = failure(error)
+            raise MachineFailed(f"Spark no longer works: {told}", lasting=True) from error
 
     def _attempt(self, number: int, parts: list[Part]) -> list[EpochReport]:
         epoch = Epoch(number, max(part.clock for part in parts))
@@ -214,12 +235,10 @@ class Epochs:
             if until is not None:
                 for shape, answers in state.advance(until):
                     self._take(shape, answers, answering)
-        except MACHINE:
-            raise
         except AnswersFailed as failed:
-            raise _blamed(part, tree, failed) from failed
+            raise _blamed(part, tree, failed.queries, failed.error) from failed
         except Exception as error:
-            raise _Culprit(part, tree, tree.members, error) from error
+            raise _blamed(part, tree, tree.members, error) from error
 
     def _take(self, shape: Shape, answers: pa.Table, answering: Answering) -> None:
         try:
@@ -234,15 +253,15 @@ class Epochs:
         found = self._tasks.run(epoch.number, part, trees, _until(part), answering)
         for node, done in found.items():
             if isinstance(done, NodeFailed):
-                raise _blamed(part, by_number[done.tree], AnswersFailed(list(done.queries), done.error))
+                raise _blamed(part, by_number[done.tree], done.queries, done.error)
             answering.add(done.answered)
             epoch.files += done.files
             part.node_seconds[node], part.writing_seconds[node] = done.seconds, done.writing_seconds
             for number, shape, answers in done.unprojected:
                 try:
                     self._take(shape, answers, answering)
-                except AnswersFailed as error:
-                    raise _blamed(part, by_number[number], error) from error
+                except AnswersFailed as failed:
+                    raise _blamed(part, by_number[number], failed.queries, failed.error) from failed
 
     def _record(self, part: Part, answers: Mapping[int, Answered], epoch: Epoch) -> list[StoredQuery]:
         """Write a stream's slices and refused rows; its queries as they are after the epoch."""
@@ -280,11 +299,11 @@ class Epochs:
         epoch.unneeded += log.unneeded(horizons, [tree.id for tree in forest.trees])
         try:
             epoch.files += part.refused(epoch.number)
-        except SPARK_ERRORS as error:
-            stream = part.runner.stream.name
-            raise SourceError(
-                f"the rows that stream '{stream}' refused cannot be kept: {reason(error)}"
-            ) from error
+        except ENGINE_ERRORS as error:
+            fault, stream = failure(error), part.runner.stream.name
+            if isinstance(fault, MachineFailed):
+                raise fault from error
+            raise SourceError(f"the rows that stream '{stream}' refused cannot be kept: {fault}") from error
         count = sum(answers[query.id].count for query in after if query.id in answers)
         tally = part.tally
         epoch.streams[part.runner.stream.name] = Advance(
@@ -316,8 +335,9 @@ def _until(part: Part) -> int | None:
     return END_OF_TIME if part.progress.sealed else part.progress.watermark
 
 
-def _blamed(part: Part, tree: RunningTree, failed: AnswersFailed) -> Exception:
-    """Whose fault it is that answers could not be made: the machine's, or one of the queries'."""
-    if isinstance(failed.error, MACHINE):
-        return failed.error
-    return _Culprit(part, tree, failed.queries, failed.error)
+def _blamed(part: Part, tree: RunningTree, queries: Iterable[int], error: Exception) -> Exception:
+    """Whose fault it is that a tree failed: that of one of some queries, or of none of them."""
+    fault = failure(error)
+    if isinstance(fault, QueryFailed):
+        return _Culprit(part, tree, queries, fault)
+    return error if isinstance(error, OSError | sqlite3.Error) else fault

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.errors import QueryFailed
 from windrow.logical import ANSWERS, view_name
 from windrow.operators.shared_aggregate import QUERY
-from windrow.runtime.analysis import SPARK_ERRORS, quiet, reason, select
+from windrow.runtime.analysis import quiet, select
+from windrow.runtime.blame import ENGINE_ERRORS, failure
 from windrow.runtime.results import result_schema
 
 if TYPE_CHECKING:
@@ -46,8 +46,8 @@ def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa
                 spark, sql, {ANSWERS: spark.createDataFrame(answers, from_arrow_schema(answers.schema))}
             )
             return frame.toArrow().rename_columns(schema.names).cast(schema)
-    except SPARK_ERRORS as error:
-        raise QueryFailed(reason(error)) from error
+    except ENGINE_ERRORS as error:
+        raise failure(error) from error
 
 
 def _schema(query: AggregateQuery) -> pa.Schema:

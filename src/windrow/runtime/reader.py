@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from windrow.errors import SourceError, WindrowError
 from windrow.runtime.analysis import reason
+from windrow.runtime.blame import Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -33,10 +34,6 @@ SETTINGS = {
 
 UNREACHABLE = (Py4JNetworkError, OSError)
 """What Python is told when the JVM has died."""
-
-
-class Stopped(WindrowError):
-    """A batch was given up because somebody stopped the stream."""
 
 
 class Reader:
@@ -78,7 +75,9 @@ class Reader:
             try:
                 gateway: Any = batch.sparkSession.sparkContext._gateway
                 self._connection = gateway._gateway_client.get_thread_connection()
-                with self.runner.staged(batch, batch_id, queries, self._tables, live=live) as part:
+                with self.runner.staged(
+                    batch, batch_id, queries, self._tables, live=live, stopping=lambda: self._stopping
+                ) as part:
                     if self._stopping:
                         raise Stopped
                     if part is not None:

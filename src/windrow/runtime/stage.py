@@ -1,7 +1,8 @@
 """Staging: what Spark makes of a batch, before an epoch takes it in.
 
-1. The shared passes run: partials as Arrow, and a tally of the rows. A pass that fails is run again
-   with ever fewer queries, so that only the culprits are left out.
+1. The shared passes run: partials as Arrow, and a tally of the rows. A pass that the machine made fail is
+   run again after a pause; one that a query made fail is run again with ever fewer queries, so that only
+   the culprits are left out.
 2. The watermark moves to the latest event time minus the stream's delay.
 3. The rows that were refused wait to be written with the epoch that commits the batch.
 
@@ -14,8 +15,9 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from threading import RLock, Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pyspark.sql import functions as F
 
@@ -24,13 +26,14 @@ from windrow.errors import HomeError, MostlyDead, QueryFailed, SourceError, Wind
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import Bounds, Pass, WovenPass
 from windrow.optimizer.bounds import FILE, YEAR_10000
-from windrow.runtime.analysis import SPARK_ERRORS, reason
+from windrow.runtime.blame import Unclear, Unreadable
 from windrow.runtime.catalog import Progress
-from windrow.runtime.collect import Tally, by_query, collect, tally_batch
-from windrow.runtime.culprits import culprits
+from windrow.runtime.collect import Tally, by_query, collect, read_table, tally_batch
+from windrow.runtime.culprits import check_that_some_run, culprits
 from windrow.runtime.dead_reasons import TO_CHECK, dead_reasons, listed
 from windrow.runtime.faults import reach
 from windrow.runtime.forest import Forest
+from windrow.runtime.patience import NOTHING_LOST, Patience
 from windrow.runtime.planned_passes import PlannedPasses
 from windrow.runtime.refused import dead_rows
 from windrow.runtime.refused_tables import write_refused
@@ -53,6 +56,7 @@ if TYPE_CHECKING:
     from windrow.runtime.trees import RunningTree
 
     AnyPass = Pass | RowPass | LiftedPass | WovenPass
+    Found = TypeVar("Found")
 
 ONE_DAY = 86_400_000_000
 BATCHES_UNCOUNTED = 100
@@ -82,6 +86,8 @@ class Part:
     """How long the Spark tasks took that hold trees, by node."""
     writing_seconds: dict[int, float] = field(default_factory=dict)
     """How much of that was writing answers."""
+    stopping: Callable[[], bool] = lambda: False
+    """Whether somebody is stopping the stream, so that nothing is worth being tried again."""
     refused: Callable[[int], list[DataFile]] = lambda epoch: []
     """Writes the late and dead rows, with the number of the epoch."""
     begun: float = field(default_factory=time.perf_counter)
@@ -128,11 +134,13 @@ class StreamRunner:
         tables: Callable[[Iterable[RunningQuery]], Mapping[str, DataFrame]],
         *,
         live: bool = False,
+        stopping: Callable[[], bool] = lambda: False,
     ) -> Iterator[Part | None]:
         """A batch of the stream, staged; None if it had been committed before.
 
         `queries` is asked when it is the batch's turn: one that came with the heartbeat before must not
-        miss it. From then on, who comes or goes is for the next epoch.
+        miss it. From then on, who comes or goes is for the next epoch. `stopping` is asked before anything
+        is tried again.
         """
         with self._turn:
             if batch_id == self.progress.batch:
@@ -148,6 +156,7 @@ class StreamRunner:
             skew = self.stream.skew if self.stream.skew is not None else (ONE_DAY if live else None)
             watermark = END_OF_TIME if self.progress.sealed else self.progress.watermark
             arranged = self._arranged(queries())
+            arranged.stopping = stopping
             bounds = Bounds(watermark, _ahead(clock, skew))
             with self._collected(batch, bounds, arranged, tables(arranged.queries)) as part:
                 tally = part.tally
@@ -289,26 +298,32 @@ class StreamRunner:
         keep = several and not (self._source is not None and self._source.format == "parquet")
         if keep:
             batch = batch.withColumn(FILE, F.input_file_name()).persist()
+        patience = Patience(f"a batch of stream '{self.stream.name}'", part.stopping)
         try:
             partials: dict[str, list[pa.Table]] = {}
             tally: Tally | None = None
             suspects: dict[str, AggregateQuery] = {}
             for shared in map(self._by_experience, passes):
                 try:
-                    table, counted = collect(shared, batch, bounds, tables)
+                    table, counted = patience.through(partial(collect, shared, batch, bounds, tables))
                     self._experience(shared, table, counted)
                     for name, own in by_query(shared, table).items():
                         partials.setdefault(name, []).append(own)
                     tally = tally or counted
                 except QueryFailed:
-                    tally = self._tally(batch, bounds)
+                    tally = self._tally(batch, bounds, patience)
                     suspects |= shared.queries
+                except Unreadable:
+                    self._tally(batch, bounds, patience)  # says so if it is the stream that cannot be read
+                    raise
             if suspects:
-                found, part.failed = self._without_culprits(suspects, batch, bounds, tables)
+                run = partial(self._run, batch, bounds, tables, patience)
+                found, part.failed = self._without_culprits(suspects, run)
                 partials |= found
+                self._confirm(part, partials, run, tables, patience)
             part.partials = partials
-            part.tally = tally or self._tally(batch, bounds)
-            self._check_first_batch(batch, bounds, part.tally)
+            part.tally = tally or self._tally(batch, bounds, patience)
+            self._check_first_batch(batch, bounds, part.tally, patience)
             part.refused = lambda epoch: write_refused(
                 self._home, self.stream, batch, bounds, self._source, part.tally, epoch, part.clock
             )
@@ -317,22 +332,28 @@ class StreamRunner:
             if keep:
                 batch.unpersist()
 
-    def _without_culprits(
+    def _run(
         self,
-        suspects: Mapping[str, AggregateQuery],
         batch: DataFrame,
         bounds: Bounds,
         tables: Mapping[str, DataFrame],
+        patience: Patience,
+        queries: Mapping[str, AggregateQuery],
+    ) -> dict[str, list[pa.Table]]:
+        """What some queries collect, in passes for them alone; raises QueryFailed if one of them fails."""
+        found: dict[str, list[pa.Table]] = {}
+        for shared in self._planned.plan(queries):
+            table, _ = patience.through(partial(collect, shared, batch, bounds, tables))
+            for name, own in by_query(shared, table).items():
+                found.setdefault(name, []).append(own)
+        return found
+
+    def _without_culprits(
+        self,
+        suspects: Mapping[str, AggregateQuery],
+        run: Callable[[Mapping[str, AggregateQuery]], dict[str, list[pa.Table]]],
     ) -> tuple[dict[str, list[pa.Table]], dict[str, Exception]]:
-        """What queries of which some fail collect, and why those fail."""
-
-        def run(queries: Mapping[str, AggregateQuery]) -> dict[str, list[pa.Table]]:
-            found: dict[str, list[pa.Table]] = {}
-            for shared in self._planned.plan(queries):
-                for name, own in by_query(shared, collect(shared, batch, bounds, tables)[0]).items():
-                    found.setdefault(name, []).append(own)
-            return found
-
+        """What queries of which some fail collect when they `run`, and why those fail."""
         failed: dict[str, Exception] = {**culprits(suspects, run)}
         innocent = {name: plan for name, plan in suspects.items() if name not in failed}
         try:
@@ -346,6 +367,37 @@ class StreamRunner:
             except QueryFailed as error:
                 failed[name] = error
         return found, failed
+
+    def _confirm(
+        self,
+        part: Part,
+        partials: dict[str, list[pa.Table]],
+        run: Callable[[Mapping[str, AggregateQuery]], dict[str, list[pa.Table]]],
+        tables: Mapping[str, DataFrame],
+        patience: Patience,
+    ) -> None:
+        """Blame a query whose error does not say whose fault it is only if it fails alone once more while its
+        tables can be read and other queries run well; the tally of the batch has, before.
+
+        `partials` is what was collected for those that run well, and gets that of queries that do now.
+        """
+        for query in part.queries:
+            name = query.stored.name
+            if not isinstance(part.failed.get(name), Unclear):
+                continue
+            try:
+                partials |= run({name: query.plan})
+                del part.failed[name]
+                continue
+            except QueryFailed as error:
+                part.failed[name] = error
+            for table in {enrichment.table for enrichment in query.plan.enrichments}:
+                try:
+                    patience.through(partial(read_table, tables[table]))
+                except (QueryFailed, Unreadable) as error:
+                    told = error.problem if isinstance(error, Unreadable) else error
+                    raise SourceError(f"table '{table}' cannot be read: {told}. {NOTHING_LOST}") from error
+        check_that_some_run(part.failed, len(partials.keys() - part.failed.keys()))
 
     def _by_experience(self, shared: AnyPass) -> AnyPass:
         """A pass that counts values does so only where that was seen to make few entries of many rows."""
@@ -366,15 +418,13 @@ class StreamRunner:
             pays = 3 * len(collected) <= counted.rows - counted.late - counted.dead
             self._home.uncounted[_place(shared)] = 0 if pays else BATCHES_UNCOUNTED
 
-    def _check_first_batch(self, batch: DataFrame, bounds: Bounds, tally: Tally) -> None:
+    def _check_first_batch(self, batch: DataFrame, bounds: Bounds, tally: Tally, patience: Patience) -> None:
         """Refuse a stream's first batch if most of it is dead: not the rows are wrong then, but what they are
         taken for. As long as nothing is committed, it may be declared otherwise."""
         if self.progress.batch >= 0 or self.stream.max_dead is not None or 2 * tally.dead <= tally.rows:
             return
-        try:
-            reasons = dead_reasons(dead_rows(self.stream, batch, bounds, self._source))
-        except SPARK_ERRORS as error:
-            raise SourceError(f"stream '{self.stream.name}' cannot be read: {reason(error)}") from error
+        dead = dead_rows(self.stream, batch, bounds, self._source)
+        reasons = self._read(partial(dead_reasons, dead), patience)
         count = f"{tally.dead:,} of its first {tally.rows:,} rows"
         raise MostlyDead(
             f"dead letters of stream '{self.stream.name}': {count}, so none of them is taken in\n"
@@ -382,12 +432,19 @@ class StreamRunner:
             "as it was. If the rows are as they should be, say with MAX DEAD (max_dead) how many may be dead"
         )
 
-    def _tally(self, batch: DataFrame, bounds: Bounds) -> Tally:
+    def _tally(self, batch: DataFrame, bounds: Bounds, patience: Patience) -> Tally:
         """Count the rows; if even that fails, it is the source, not a query."""
+        return self._read(partial(tally_batch, self.stream, batch, bounds), patience)
+
+    def _read(self, attempt: Callable[[], Found], patience: Patience) -> Found:
+        """What reading the stream without a query gives; if that fails, the stream cannot be read."""
         try:
-            return tally_batch(self.stream, batch, bounds)
-        except SPARK_ERRORS as error:
-            raise SourceError(f"stream '{self.stream.name}' cannot be read: {reason(error)}") from error
+            return patience.through(attempt)
+        except (QueryFailed, Unreadable) as error:
+            told = error.problem if isinstance(error, Unreadable) else error
+            raise SourceError(
+                f"stream '{self.stream.name}' cannot be read: {told}. {NOTHING_LOST}"
+            ) from error
 
 
 def _place(shared: AnyPass) -> tuple[Any, ...]:

@@ -14,8 +14,9 @@ import uuid
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from windrow.errors import WindrowError
-from windrow.runtime.analysis import SPARK_ERRORS, reason
+from windrow.errors import MachineFailed, QueryFailed, WindrowError
+from windrow.runtime.blame import ENGINE_ERRORS, failure
+from windrow.runtime.patience import Patience
 from windrow.runtime.tree_state import AwayState
 from windrow.runtime.tree_worker import NodeFailed, NodeWork, TreeWork, packed, work
 
@@ -66,7 +67,15 @@ class TreeTasks:
                 node: self._work(epoch, part, of_node, until, label, wanted)
                 for node, of_node in sorted(by_node.items())
             }
-            done = dict(zip(works, self._job(works), strict=True))
+            patience = Patience(f"the final aggregation of epoch {epoch}", part.stopping)
+            try:
+                done = dict(zip(works, patience.through(lambda: self._job(works)), strict=True))
+            except QueryFailed as error:
+                raise TasksFailed(str(error)) from error
+            except MachineFailed as error:
+                if error.lasting:
+                    raise
+                raise TasksFailed(error.problem) from error  # the driver may be better off
         for found in done.values():
             if isinstance(found, NodeFailed):
                 continue
@@ -123,8 +132,8 @@ class TreeTasks:
         )
         try:
             return context.union(tasks).collect()
-        except SPARK_ERRORS as error:
-            raise TasksFailed(reason(error)) from error
+        except ENGINE_ERRORS as error:
+            raise failure(error) from error
         finally:
             context.setLocalProperty(DESCRIPTION, before)  # type: ignore[arg-type]  # None is nothing
 

@@ -19,6 +19,7 @@ import pyarrow.ipc
 from windrow.errors import HomeError
 from windrow.operators.shared_aggregate import AnswersFailed
 from windrow.runtime.answering import Answered, Answering
+from windrow.runtime.blame import failure
 from windrow.runtime.project import renamed
 from windrow.runtime.results import ResultWriter
 from windrow.runtime.slice_log import read_slices
@@ -119,9 +120,10 @@ def work(node: NodeWork) -> NodeDone | NodeFailed:
                     state.set_plan(tree.plan)
                 _advance(state, [tables[place] for place in tree.tables], tree.id, node, answering, done)
             except AnswersFailed as failed:
-                return NodeFailed(tree.id, failed.queries, _sendable(failed.error))
+                return NodeFailed(tree.id, failed.queries, _sendable(failure(failed.error)))
             except Exception as error:
-                return NodeFailed(tree.id, [member.query for member in tree.plan.members], _sendable(error))
+                members = [member.query for member in tree.plan.members]
+                return NodeFailed(tree.id, members, _sendable(failure(error)))
             states[tree.id] = node.label, state
             done.held[tree.id] = Held.of(state.operator)
         done.files = results.close()
