@@ -170,9 +170,7 @@ def test_an_epoch_is_waited_for_when_spark_dies_under_it(spark, files, tmp_path)
         faults.on_step = None
         go_on.set()
         stop()
-    with pytest.raises(
-        windrow.WindrowError, match=r"Spark no longer answers .*Answer from Java side is empty"
-    ):
+    with pytest.raises(windrow.WindrowError, match=r"stream .events. stopped: the process of Spark is gone"):
         live.wait(1)
     other.run(seal=True)
     assert other.check()

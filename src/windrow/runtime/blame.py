@@ -31,8 +31,10 @@ from windrow.runtime.durable import explained
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-ENGINE_ERRORS = (*SPARK_ERRORS, Py4JError, ConnectionError)
-"""What a job of Spark's ends in if it fails; the last two if Java is gone."""
+JAVA_GONE = (Py4JError, ConnectionError)
+"""What a call of Java's ends in, apart from Java's own errors, when its process has ended."""
+ENGINE_ERRORS = (*SPARK_ERRORS, *JAVA_GONE)
+"""What a job of Spark's ends in if it fails."""
 
 QUERY_STATES = ("21", "22", "23", "38", "39", "54", "P0")
 """Classes of SQLSTATEs that are about values and functions: cardinality, data, constraints, what users'
@@ -119,9 +121,9 @@ def failure(error: BaseException) -> WindrowError:
     if isinstance(error, SPARK_ERRORS):
         try:
             return _failure_of_spark(error)
-        except (Py4JError, ConnectionError) as gone:  # Java, while it was asked what it meant
+        except JAVA_GONE as gone:  # while it was asked what it meant
             error = gone
-    if isinstance(error, Py4JError | ConnectionError):
+    if isinstance(error, JAVA_GONE):
         return MachineFailed(f"the process of Spark is gone ({type(error).__name__})", lasting=True)
     if isinstance(error, OSError | sqlite3.Error):
         damaged = isinstance(error, sqlite3.Error) and not isinstance(error, sqlite3.OperationalError)
@@ -152,7 +154,14 @@ def _failure_of_spark(error: BaseException) -> WindrowError:
             return MachineFailed(f"an executor was lost: {thrown.message[lost.end() :].splitlines()[0]}")
         if thrown.name.endswith("IOException") and DISK.search(thrown.message):
             return MachineFailed(told)
+    if _is_stopped():  # whatever it says then
+        return MachineFailed("Spark was stopped", lasting=True)
     return Unclear(told)
+
+
+def _is_stopped() -> bool:
+    context: Any = SparkContext._active_spark_context
+    return context is None or context._jsc is None or bool(context._jsc.sc().isStopped())
 
 
 def _chain(error: BaseException) -> Iterator[_Thrown]:

@@ -8,12 +8,10 @@ from contextlib import contextmanager, suppress
 from socket import SHUT_RDWR
 from typing import TYPE_CHECKING, Any
 
-from py4j.protocol import Py4JNetworkError
-from pyspark.errors import PySparkException
-
-from windrow.errors import SourceError, WindrowError
+from windrow.errors import MachineFailed, SourceError, WindrowError
 from windrow.runtime.analysis import reason
-from windrow.runtime.blame import Stopped
+from windrow.runtime.blame import ENGINE_ERRORS, JAVA_GONE, Stopped, failure
+from windrow.runtime.patience import NOTHING_LOST
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -30,10 +28,6 @@ SETTINGS = {
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.fileSource.log.cleanupDelay": "30s",
 }
-
-
-UNREACHABLE = (Py4JNetworkError, OSError)
-"""What Python is told when the JVM has died."""
 
 
 class Reader:
@@ -112,8 +106,8 @@ class Reader:
             return not self._stopping and self.failure is None
         try:
             return bool(query.isActive)
-        except UNREACHABLE as error:
-            self._note_unreachable(error)
+        except JAVA_GONE as error:
+            self._note_gone(error)
             return False
 
     @property
@@ -122,7 +116,10 @@ class Reader:
         query = self._query
         if query is None:
             return False
-        status = query.status
+        try:
+            status = query.status
+        except JAVA_GONE:
+            return False
         return bool(status["message"].startswith("Waiting for") and not status["isDataAvailable"])
 
     def process_available(self) -> None:
@@ -153,8 +150,8 @@ class Reader:
         if query is not None:
             try:
                 query.stop()
-            except UNREACHABLE as error:
-                self._note_unreachable(error)  # nothing is read any more
+            except JAVA_GONE as error:
+                self._note_gone(error)  # nothing is read any more
             self.runner.rest()  # Spark does not wait for the callback, and the home is about to be let go
             # Java holds the callback, and with it this object, for as long as we hold Java's query: two
             # garbage collectors, neither of which would see that nobody needs either.
@@ -162,17 +159,15 @@ class Reader:
             if self._connection is not None:
                 # Spark's thread is gone, and ours that it called would wait for it for ever. (Not closed:
                 # that would wait for the thread that waits.)
+                socket = self._connection.socket
                 with suppress(OSError):
-                    self._connection.socket.shutdown(SHUT_RDWR)
+                    if socket is not None:  # as it is when Java itself is gone
+                        socket.shutdown(SHUT_RDWR)
                 self._connection = None
 
-    def _note_unreachable(self, error: Exception) -> None:
-        if self.failure is None:
-            self.failure = WindrowError(
-                f"Spark no longer answers ({type(error).__name__}: {reason(error)}), so stream "
-                f"'{self.runner.stream.name}' is read no more. The home is as its last epoch left it: an "
-                "engine with another Spark session goes on from there"
-            )
+    def _note_gone(self, error: Exception) -> None:
+        """Java has died, and the stream with it."""
+        self.failure = self.failure or error
 
     def forget_plans(self) -> None:
         """After a stop, before anything is committed: let Spark plan the first batch anew.
@@ -192,16 +187,17 @@ class Reader:
             yield query
             if query is None and self.failure is not None:
                 raise self._explained(self.failure)
-        except UNREACHABLE as error:
-            self._note_unreachable(error)
-            raise self._explained(error) from error
-        except PySparkException as error:
+        except ENGINE_ERRORS as error:
             raise self._explained(error) from error
 
     def _explained(self, error: Exception) -> WindrowError:
         ours = self.failure
         if isinstance(ours, WindrowError):
             return ours
+        fault = failure(ours or error)
+        if isinstance(fault, MachineFailed):
+            told = f"stream '{self.runner.stream.name}' stopped: {fault.problem}. {NOTHING_LOST}"
+            return MachineFailed(fault.problem, told, lasting=True)
         detail = f"{type(ours).__name__}: {ours}" if ours is not None else reason(error)
         return WindrowError(f"stream '{self.runner.stream.name}' stopped: {detail}")
 
