@@ -35,8 +35,10 @@ SQL_SETTING = re.compile(r"spark\.sql\.(?!warehouse|streaming)[^=]+=.*?(?=, [\w.
 """A setting of the session that may matter to types, in the text of them all."""
 END_OF_REASON = re.compile(
     r"; line \d+ pos|SQLSTATE|\n\tat |\n==|;\n|\n+Driver stacktrace|\n\nJVM stacktrace"
+    r"| It is possible the underlying files have been updated"
 )
-"""Where a message of Spark's stops to be for people."""
+"""Where a message of Spark's stops to be for people. What it advises where a file is away (REFRESH TABLE) is
+for those who have the DataFrame in hand."""
 VIEWS = RLock()
 """Held while temporary views have Windrow's names; analysis is immediate, so the names can be reused."""
 

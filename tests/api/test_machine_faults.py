@@ -1,0 +1,240 @@
+"""What the machine does to an engine is no query's fault: it is tried again, and then the stream stops."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from py4j.protocol import Py4JJavaError
+
+import windrow
+from tests.cancelling import doomed
+from tests.streams import Files, assert_answers, engine_on, same_events
+from windrow.runtime import epoch, patience, refused_tables, stage
+from windrow.runtime.blame import failure
+from windrow.runtime.tree_tasks import TreeTasks
+
+WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
+JOINED = f"SELECT name, COUNT(*) AS n FROM events {WINDOW} JOIN names ON names.k = events.k GROUP BY name"
+COMPUTED = f"SELECT k, SUM(v) * 2 AS twice FROM events {WINDOW} GROUP BY k HAVING COUNT(*) > 1"
+
+
+@pytest.fixture(autouse=True)
+def short(monkeypatch):
+    monkeypatch.setattr(patience, "PAUSES", (0.0, 0.0, 0.0))
+
+
+@pytest.fixture
+def files(spark, tmp_path):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 20)
+    files.add(20, 40)
+    return files
+
+
+class Wrapped:
+    """A function that is disturbed: by its number, each call runs as `how` says."""
+
+    def __init__(self, monkeypatch, place, name, how):
+        self.real, self.how, self.calls = getattr(place, name), how, 0
+        wrapper = self
+
+        def called(*arguments, **named):
+            wrapper.calls += 1
+            return how(wrapper.calls, lambda: wrapper.real(*arguments, **named), *arguments)
+
+        monkeypatch.setattr(place, name, called)
+
+
+def conditions(engine):
+    return {query.name: query.condition for query in engine.status().queries}
+
+
+def cancelled(spark, numbers):
+    """Calls of these numbers find their jobs cancelled."""
+
+    def how(number, call, *_):
+        if number not in numbers:
+            return call()
+        with doomed(spark):
+            return call()
+
+    return how
+
+
+@pytest.mark.parametrize(
+    ("place", "name", "nodes"),
+    [(stage, "collect", 1), (epoch, "project", 1), (TreeTasks, "_job", 2)],
+    ids=["a pass", "the SELECT list", "tasks"],
+)
+def test_cancelled_jobs_run_again(spark, files, tmp_path, monkeypatch, caplog, place, name, nodes):
+    with engine_on(files, tmp_path / "home", nodes=nodes) as engine:
+        engine.query("computed", COMPUTED)
+        calls = Wrapped(monkeypatch, place, name, cancelled(spark, {1, 2}))
+        engine.run(seal=True)
+        assert calls.calls > 3
+        assert "is tried again in 0 s: Job" in caplog.text
+        assert set(conditions(engine).values()) == {"sealed"}
+        assert engine.results("computed").count() == 4 * 5
+        assert_answers(engine, same_events(0, 40))
+        assert engine._home.nodes == nodes  # tasks hold the trees as before
+
+
+def test_a_stream_whose_jobs_are_always_cancelled_stops_and_goes_on(spark, files, tmp_path, monkeypatch):
+    with engine_on(files, tmp_path / "home") as engine:
+        with monkeypatch.context() as patch:
+            calls = Wrapped(patch, stage, "collect", cancelled(spark, range(2, 100)))
+            told = r"a batch of stream 'events' failed: Job.*cancelled.* \(4 attempts\)\. No query is to blame, and nothing is lost: the next start goes on"
+            with pytest.raises(windrow.MachineFailed, match=told):
+                engine.run(seal=True)
+        assert calls.calls == 1 + 4
+        assert conditions(engine) == {"q": "active"}
+        assert engine.status().epoch == 0
+        engine.run(seal=True)
+        assert_answers(engine, same_events(0, 40))
+
+
+def test_a_joined_tables_file_may_be_away_for_a_while(spark, files, tmp_path, monkeypatch):
+    table, away = tmp_path / "names.parquet", tmp_path / "away"
+    pq.write_table(pa.table({"k": range(5), "name": list("abcde")}), table)
+    with engine_on(files, tmp_path / "home") as engine:
+        engine.table("names", table)
+        engine.query("joined", JOINED)
+
+        def replaced(number, call, shared, *_):
+            if number == 3:  # in the second batch
+                table.rename(away)
+            try:
+                return call()
+            except windrow.MachineFailed:
+                if number > 4 and away.exists():
+                    away.rename(table)
+                raise
+
+        with monkeypatch.context() as patch:
+            Wrapped(patch, stage, "collect", replaced)
+            engine.run(seal=False)
+        assert conditions(engine) == {"q": "active", "joined": "active"}
+        files.add(40, 60)
+        table.rename(away)
+        told = r"a batch of stream 'events' failed: .*names\.parquet.* \(4 attempts\)\. No query is to blame"
+        with pytest.raises(windrow.MachineFailed, match=told):
+            engine.run(seal=False)
+        assert conditions(engine) == {"q": "active", "joined": "active"}
+        away.rename(table)
+        engine.run(seal=True)
+        assert sorted(row.n for row in engine.results("joined").collect()) == [20] * 6 * 5
+        assert_answers(engine, same_events(0, 60))
+
+
+def unclear(spark):
+    """An error of Spark's that does not say whose fault it is."""
+    thrown = spark._jvm.org.apache.spark.SparkException.internalError("no code could be generated")
+    return failure(Py4JJavaError("", thrown))
+
+
+def failing(spark, times, *names):
+    """The passes of queries fail, so many of them."""
+    alone = []
+
+    def how(number, call, shared, *_):
+        if shared.queries.keys().isdisjoint(names) or len(alone) >= times:
+            return call()
+        alone.append(list(shared.queries))
+        raise unclear(spark)
+
+    how.alone = alone
+    return how
+
+
+def test_an_error_that_is_unclear_blames_a_query_that_fails_alone_twice(spark, files, tmp_path, monkeypatch):
+    with engine_on(files, tmp_path / "home") as engine:
+        engine.query("odd", f"SELECT COUNT(*) AS n FROM events {WINDOW} WHERE k > 1")
+        with monkeypatch.context() as patch:
+            once = failing(spark, 2, "odd")  # with others, or first, and once alone
+            Wrapped(patch, stage, "collect", once)
+            engine.run(seal=False)
+        assert len(once.alone) == 2
+        assert conditions(engine) == {"q": "active", "odd": "active"}
+        files.add(40, 60)
+        with monkeypatch.context() as patch:
+            always = failing(spark, 100, "odd")
+            Wrapped(patch, stage, "collect", always)
+            with pytest.raises(windrow.QueryFailed, match=r"^odd: no code could be generated"):
+                engine.run(seal=True)
+        assert always.alone.count(["odd"]) >= 2
+        assert conditions(engine) == {"q": "sealed", "odd": "quarantined"}
+        assert_answers(engine, same_events(0, 60))
+
+
+def test_where_all_queries_fail_for_unclear_reasons_none_is_blamed(spark, files, tmp_path, monkeypatch):
+    with engine_on(files, tmp_path / "home") as engine:
+        engine.query("other", f"SELECT COUNT(*) AS n FROM events {WINDOW} WHERE k > 1")
+        with monkeypatch.context() as patch:
+            Wrapped(patch, stage, "collect", failing(spark, 100, "q", "other"))
+            told = (
+                r"all queries fail \(q, other\), each alone: no code could be generated.*No query is to blame"
+            )
+            with pytest.raises(windrow.MachineFailed, match=told):
+                engine.run(seal=True)
+
+        def no_memory(number, call, *_):
+            raise MemoryError
+
+        with monkeypatch.context() as patch:
+            Wrapped(patch, epoch, "project", no_memory)
+            with pytest.raises(windrow.MachineFailed, match=r"all queries fail \(q, other\)"):
+                engine.run(seal=True)
+        assert conditions(engine) == {"q": "waiting", "other": "waiting"}
+        engine.run(seal=True)
+        assert_answers(engine, same_events(0, 40))
+
+
+def test_an_unclear_error_is_not_a_querys_if_its_table_cannot_be_read(spark, files, tmp_path, monkeypatch):
+    pq.write_table(pa.table({"k": range(5), "name": list("abcde")}), tmp_path / "names.parquet")
+    with engine_on(files, tmp_path / "home") as engine:
+        engine.table("names", tmp_path / "names.parquet")
+        engine.query("joined", JOINED)
+
+        def unreadable(number, call, *_):
+            raise unclear(spark)
+
+        with monkeypatch.context() as patch:
+            Wrapped(patch, stage, "collect", failing(spark, 100, "joined"))
+            Wrapped(patch, stage, "read_table", unreadable)
+            with pytest.raises(windrow.SourceError, match=r"table 'names' cannot be read: no code could be"):
+                engine.run(seal=True)
+        assert "quarantined" not in conditions(engine).values()
+
+
+def test_refused_rows_that_cannot_be_written_are_written_again(spark, files, tmp_path, monkeypatch):
+    with engine_on(files, tmp_path / "home") as engine:
+        engine.run(seal=False)
+        files.add(0, 5)
+        calls = Wrapped(monkeypatch, refused_tables, "_write", cancelled(spark, {1}))
+        engine.run(seal=False)
+        assert calls.calls == 2
+        assert engine.late("events").count() == 50
+
+
+def test_a_batch_whose_jobs_are_cancelled_by_stopping_is_given_up(spark, files, tmp_path, monkeypatch):
+    """A stop, too, cancels jobs; what comes of that is neither tried again nor held against a query."""
+    with engine_on(files, tmp_path / "home") as engine:
+
+        def stopped(number, call, *_):
+            engine._running.readers["events"].retire()
+            with doomed(spark):
+                return call()
+
+        with monkeypatch.context() as patch:
+            calls = Wrapped(patch, stage, "collect", stopped)
+            live = engine.start(trigger="50 milliseconds")
+            with suppress(windrow.WindrowError):  # Spark's word for it that the stream has ended
+                live.wait()
+            live.stop()
+        assert calls.calls == 1
+        assert conditions(engine) == {"q": "waiting"}
+        engine.run(seal=True)
+        assert_answers(engine, same_events(0, 40))
