@@ -1,13 +1,15 @@
-"""Queries of a home, added and dropped without Spark, by any process, whether an engine runs there or not.
+"""Queries of a home, added, dropped and resumed without Spark, by any process, whether an engine runs there
+or not.
 
-    from windrow.api.clients import add_queries, drop_queries, named_query
+    from windrow.api.clients import add_queries, drop_queries, named_query, resume_queries
 
     add_queries("hot-home", [named_query("daily", "SELECT … FROM readings [RANGE 1 DAY SLIDE 1 HOUR]")])
+    resume_queries("hot-home", ["daily"])
     drop_queries("hot-home", ["daily"])
 
 Where an engine runs, it is asked, does it before its next epoch, and answers within about a second
-(`runtime/requests.py`). Where none runs, a query is dropped at once; one to be added is checked as far as
-that goes without Spark, and waits for the next engine, which binds it.
+(`runtime/requests.py`). Where none runs, a query is dropped, or taken out of quarantine, at once; one to be
+added is checked as far as that goes without Spark, and waits for the next engine, which binds it.
 """
 
 from __future__ import annotations
@@ -27,9 +29,11 @@ from windrow.logical import Stream, Table, bind
 from windrow.runtime.home import Home
 from windrow.runtime.lock import HomeInUse, is_held
 from windrow.runtime.requests import Refusal, Requests
+from windrow.runtime.resuming import resume
 
 if TYPE_CHECKING:
     import os
+    import sqlite3
     from collections.abc import Callable, Mapping, Sequence
 
     from windrow.logical import Relation
@@ -123,12 +127,44 @@ def drop_queries(
         return "dropped"
 
 
+def resume_queries(
+    home: str | os.PathLike[str],
+    names: Sequence[str],
+    *,
+    wait: bool = True,
+    clock: Callable[[], float] = time.time,
+) -> Literal["resumed", "asked"]:
+    """Take queries of a home out of quarantine, all or none; raises the reason if one cannot be."""
+    path = existing(home)
+    with closing(Home(path)) as opened:
+        requests = Requests(opened.catalog)
+        while not _here_and_now(opened, lambda database: resume(opened, database, names, clock())):
+            numbers = requests.ask_to_resume(names, clock())
+            if not wait:
+                return "asked"
+            answers = requests.wait(numbers, path)
+            if answers is not None:
+                _raise_refusal(answers, {})
+                return "resumed"
+            requests.take_back(numbers)
+        return "resumed"
+
+
 def _dropped(home: Home, requests: Requests, names: Sequence[str], clock: float) -> bool:
     """Drop queries here and now; False if the home is in use."""
+
+    def drop(database: sqlite3.Connection) -> None:
+        known = [home.catalog.query(name) for name in requests.withdraw(database, names)]
+        home.forget_queries(database, [query for query in known if query is not None], clock)
+
+    return _here_and_now(home, drop)
+
+
+def _here_and_now(home: Home, change: Callable[[sqlite3.Connection], object]) -> bool:
+    """Change a home that no engine runs on, by a transaction; False if it is in use."""
     try:
         with home.changing() as database:
-            known = [home.catalog.query(name) for name in requests.withdraw(database, names)]
-            home.forget_queries(database, [query for query in known if query is not None], clock)
+            change(database)
     except HomeInUse:
         return False
     return True

@@ -261,6 +261,15 @@ class Engine:
             stored = self._home.catalog.query(name) or self._registered(name).stored  # says what there is
             self._registry.drop(stored)
 
+    def resume(self, name: str) -> None:
+        """Take a query out of quarantine: it runs again from the next epoch on, or from the next run.
+
+        What it missed meanwhile it does not answer: `complete_after` in `status()` says which windows it has
+        all rows of. Over a static DataFrame it begins again, without the answers that it gave before. On a
+        stream that is sealed it is refused.
+        """
+        self._registry.end_quarantine([name])
+
     def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
         """Let `sink(epoch, answers)` also get the answers of a registered query, at least once each."""
         self._registered(name).sink = sink

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.api.clients import drop_queries
+from windrow.api.clients import drop_queries, resume_queries
 from windrow.cql import Query, parse
 from windrow.errors import HomeError, StatementError, WindrowError
 from windrow.logical import bind
@@ -16,10 +16,11 @@ from windrow.runtime.catalog import NewQuery
 from windrow.runtime.lock import HomeInUse
 from windrow.runtime.requests import Requests, Withdrawn
 from windrow.runtime.results import result_schema
+from windrow.runtime.resuming import resume
 from windrow.runtime.trees import RunningQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -72,6 +73,7 @@ class Registry:
         with self.changing:
             self._analyst.look_again()
             stored_queries = self._home.catalog.queries()
+            self._follow_resumed(stored_queries)
             known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
             self.let_go({query.stored.id for query in self.queries.values()} - known_ids)
             taken_up: dict[str, RunningQuery] = {}
@@ -184,6 +186,33 @@ class Registry:
             self.queries = {n: query for n, query in self.queries.items() if query.stored.id not in ids}
             self.unnamed = [name for name in self.unnamed if name.lower() in self.queries]
 
+    def end_quarantine(self, names: Sequence[str], answering: Sequence[Request] = ()) -> None:
+        """Take queries out of quarantine, all or none, by one transaction, which also answers the requests
+        for it; the next epoch has them. Where another engine runs on the home, it is asked to."""
+        with self.changing:
+            try:
+                with self._home.changing() as database:
+                    resumed = resume(self._home, database, names, self._clock())
+                    Requests.accept(database, answering)
+            except HomeInUse:
+                resume_queries(self._home.path, names, clock=self._clock)
+                self._follow_resumed(self._home.catalog.queries())
+                return
+            for query in self.queries.values():
+                now = resumed.get(query.stored.id)
+                if now is not None:
+                    query.stored = _with_sink(now, query.stored)
+
+    def _follow_resumed(self, stored_queries: Iterable[StoredQuery]) -> None:
+        """Take note of queries that another process has taken out of quarantine."""
+        by_name = {stored.name.lower(): stored for stored in stored_queries}
+        for name, query in self.queries.items():
+            before, now = query.stored, by_name.get(name)
+            if before.quarantined is None or now is None or now.quarantined is not None:
+                continue
+            if (now.sql, now.stream, now.schema) == (before.sql, before.stream, before.schema):
+                query.stored = _with_sink(now, before)
+
     # what other processes ask for
 
     def answer_requests(self) -> None:
@@ -196,6 +225,9 @@ class Registry:
                 try:
                     if culprit.kind == "drop":
                         self._drop_for(group)
+                        continue
+                    if culprit.kind == "resume":
+                        self.end_quarantine([request.name for request in group], group)
                         continue
                     adding: dict[str, Bound] = {}
                     for culprit in group:
@@ -223,6 +255,12 @@ class Registry:
             self._home.forget_queries(database, stored, self._clock())
             Requests.accept(database, group)
         self.let_go({query.id for query in stored})
+
+
+def _with_sink(now: StoredQuery, before: StoredQuery) -> StoredQuery:
+    """A query as the catalog has it, with how far its sink is, which the catalog knows later; one that is a
+    new query gives its sink everything."""
+    return replace(now, delivered=before.delivered) if now.id == before.id else now
 
 
 def select(sql: str, retain: int | None) -> Query:

@@ -282,8 +282,10 @@ class Running:
                 catch_up(self._home, query)
                 if query.stored.quarantined is not None:
                     LOG.warning(
-                        "query '%s' is quarantined since epoch %s and does not run: %s; drop it to go on",
+                        "query '%s' is quarantined since epoch %s and does not run: %s; "
+                        "eng.resume('%s') lets it go on, eng.drop('%s') forgets it",
                         *(query.stored.name, query.stored.quarantined_epoch, query.stored.quarantined),
+                        *(query.stored.name, query.stored.name),
                     )
             self._answer_requests()
             if not self._queries():

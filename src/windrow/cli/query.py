@@ -1,4 +1,5 @@
-"""`windrow query`: the queries of a home, added, listed and dropped, whether an engine runs there or not."""
+"""`windrow query`: the queries of a home, added, listed, resumed and dropped, whether an engine runs there or
+not."""
 
 from __future__ import annotations
 
@@ -17,13 +18,14 @@ waiting = click.option(
 )
 
 
-@click.group(short_help="Add, list or drop the queries of a home.")
+@click.group(short_help="Add, list, resume or drop the queries of a home.")
 def query() -> None:
     """The queries of a home: they may come and go while an engine runs on it.
 
     \b
       windrow query list hot-home                   what there is, and how each is doing
       windrow query add hot-home daily 'SELECT …'   one more
+      windrow query resume hot-home daily           let one that failed go on
       windrow query drop hot-home daily             forget one
     """
 
@@ -38,8 +40,9 @@ def list_queries(home: str) -> None:
 
     A query waits for its first epoch, is active, and runs until its stream is sealed; then all its windows
     are answered. One that came when its stream had run answers the windows that begin after the rows it
-    has not seen. One that fails is quarantined, with the reason: it no longer runs, and the others go on.
-    One that was asked for and could not be added is refused. May be asked while an engine runs.
+    has not seen. One that fails is quarantined, with the reason: it no longer runs, and the others go on;
+    `windrow query resume` lets it go on. One that was asked for and could not be added is refused. May be
+    asked while an engine runs.
     """
     # Imported here: PyArrow takes a moment that `windrow --help` should not.
     from windrow.api.homes import home_status
@@ -96,6 +99,31 @@ def add(
         answers_console().print(f"{done} {added.name}", markup=False)
     if done == "kept":
         messages_console().print(f"no engine is running on {home}; the next one to run adds what was kept")
+
+
+@query.command(short_help="Let queries go on that have failed.")
+@click.argument("home", type=click.Path())
+@click.argument("names", nargs=-1, required=True, metavar="NAME...")
+@waiting
+def resume(home: str, names: tuple[str, ...], wait: bool) -> None:
+    """Take the queries NAME... of the home in directory HOME out of quarantine.
+
+    \b
+      windrow query resume hot-home daily
+
+    An engine that runs on the home has them again from its next epoch on; if none runs, the next one has.
+    What a query missed meanwhile it does not answer: `windrow query list` says from when on it is complete.
+    Over a static DataFrame it begins again, without the answers that it gave before. All are resumed, or
+    none if one of them is not in quarantine, or its stream is sealed.
+    """
+    from windrow.api.clients import resume_queries
+
+    with status("waiting for the engine …"):
+        done = resume_queries(home, names, wait=wait)
+    for name in names:
+        answers_console().print(
+            f"{done} {name}" if done == "resumed" else f"asked to resume {name}", markup=False
+        )
 
 
 @query.command(short_help="Forget queries of a home.")

@@ -187,7 +187,7 @@ def check_that_one_runs(eng: windrow.Engine) -> None:
     failed = quarantined(eng)
     if failed and failed.keys() == {query.name for query in eng.status().queries}:
         reasons = "\n".join(f"{name}: {why}" for name, why in failed.items())
-        raise QueryFailed(f"{reasons}\nno query is left to run; drop them, and run again")
+        raise QueryFailed(f"{reasons}\nno query is left to run; resume or drop them, and run again")
 
 
 def show_unnamed(eng: windrow.Engine, rows: int) -> None:

@@ -307,10 +307,12 @@ class Forest:
 
 
 def _answered_after(query: RunningQuery, joined: int | None) -> int:
-    """The last evaluation whose window began before a query had joined."""
+    """The last evaluation whose window began before a query had joined, or that it has answered: one that
+    comes back from quarantine may find slices of windows that it has had."""
     if joined is None or isinstance(query.plan.window, RowWindow):
         return BEGINNING
-    return joined + query.plan.window.range
+    latest = query.stored.latest_end
+    return max(joined + query.plan.window.range, BEGINNING if latest is None else latest)
 
 
 def _window(query: RunningQuery) -> Window:

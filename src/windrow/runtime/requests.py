@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from windrow.runtime.catalog import Catalog
 
+Kind = Literal["add", "drop", "resume"]
 KEPT_SECONDS = 600
 """How long an answer that nobody came for is kept; a refusal is, until its name is used or dropped."""
 
@@ -39,11 +40,11 @@ class Withdrawn(WindrowError):
 
 @dataclass(frozen=True)
 class Request:
-    """To add a query, or to drop one."""
+    """To add a query, to drop one, or to take one out of quarantine."""
 
     id: int
     together: int
-    kind: Literal["add", "drop"]
+    kind: Kind
     name: str
     sql: str
     """The SELECT of a query to be added."""
@@ -99,6 +100,17 @@ class Requests:
             asked: list[Request] = []
             for name in self.withdraw(database, names):
                 asked.append(_write(database, asked, "drop", name, "", None, clock))
+            _forget_old(database, clock)
+        return [request.id for request in asked]
+
+    def ask_to_resume(self, names: Iterable[str], clock: float) -> list[int]:
+        """Ask to take queries out of quarantine, together; the numbers of the requests."""
+        with self._catalog.transaction() as database:
+            asked: list[Request] = []
+            for name in names:
+                if self._catalog.query(name) is None:
+                    raise self.unknown(name)
+                asked.append(_write(database, asked, "resume", name, "", None, clock))
             _forget_old(database, clock)
         return [request.id for request in asked]
 
@@ -163,7 +175,7 @@ class Requests:
         )
         if asked == [("add",)]:
             raise WindrowError(f"somebody has asked for a query '{name}' already; use another name")
-        known = None if asked else self._catalog.query(name)
+        known = None if asked == [("drop",)] else self._catalog.query(name)
         if known is not None:
             raise self._catalog.taken(known)
 
@@ -211,7 +223,7 @@ class Requests:
 def _write(
     database: sqlite3.Connection,
     before: list[Request],
-    kind: Literal["add", "drop"],
+    kind: Kind,
     name: str,
     sql: str,
     retain: int | None,
@@ -228,7 +240,7 @@ def _write(
 
 def _forget_old(database: sqlite3.Connection, clock: float) -> None:
     database.execute(
-        "DELETE FROM requests WHERE answered AND (refused IS NULL OR kind = 'drop') AND clock < ?",
+        "DELETE FROM requests WHERE answered AND (refused IS NULL OR kind <> 'add') AND clock < ?",
         (clock - KEPT_SECONDS,),
     )
 
