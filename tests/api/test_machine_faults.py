@@ -238,3 +238,22 @@ def test_a_batch_whose_jobs_are_cancelled_by_stopping_is_given_up(spark, files, 
         assert conditions(engine) == {"q": "waiting"}
         engine.run(seal=True)
         assert_answers(engine, same_events(0, 40))
+
+
+class Gone:
+    """Spark's query, when Java is gone: whatever it is asked."""
+
+    def __getattr__(self, name):
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
+def test_a_stream_whose_java_is_gone_says_so(spark, files, tmp_path):
+    with engine_on(files, tmp_path / "home") as engine:
+        reader = engine._running._reader("events")
+        reader._query = Gone()
+        assert not reader.active
+        assert not reader.is_waiting
+        told = r"stream 'events' stopped: the process of Spark is gone .*\. No query is to blame, and nothing is lost"
+        with pytest.raises(windrow.MachineFailed, match=told):
+            reader.wait()
+        reader.stop()

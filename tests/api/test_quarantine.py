@@ -8,6 +8,8 @@ import pytest
 
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
+from windrow.api.clients import resume_queries
+from windrow.runtime import epoch, patience
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 # Each goes well until second 40, where k - 3, the cast or the sum fails; `share` puts it into the pass of q.
@@ -108,7 +110,8 @@ def test_a_live_engine_goes_on(spark, files, tmp_path):
     assert_answers(engine, same_events(0, 80))
 
 
-def test_a_source_that_cannot_be_read_is_no_fault_of_a_query(spark, files, tmp_path):
+def test_a_source_that_cannot_be_read_is_no_fault_of_a_query(spark, files, tmp_path, monkeypatch):
+    monkeypatch.setattr(patience, "PAUSES", (0.0,))
     (files.path / "005.parquet").write_bytes(b"PAR1 this is not Parquet PAR1")
     engine = engine_on(files, tmp_path / "home")
     with pytest.raises(windrow.SourceError, match=r"stream 'events' cannot be read: .*005\.parquet"):
@@ -116,3 +119,140 @@ def test_a_source_that_cannot_be_read_is_no_fault_of_a_query(spark, files, tmp_p
     assert engine.status().queries[0].condition == "active"
     assert engine.progress("events").rows == 800
     (files.path / "005.parquet").unlink()
+
+
+FOR_A_WHILE = f"SELECT COUNT(*) AS n, SUM(1 / IF(unix_micros(ts) BETWEEN 40000000 AND 49000000, 0, 1)) AS x FROM events {WINDOW}"
+COUNTED = f"SELECT COUNT(*) AS n FROM events {WINDOW}"
+
+
+def ends(engine, name):
+    return sorted(row.window_end.timestamp() for row in engine.results(name).collect())
+
+
+def condition(engine, name):
+    (found,) = [query for query in engine.status().queries if query.name == name]
+    return found.condition, found.complete_after and found.complete_after.timestamp()
+
+
+@pytest.fixture
+def failing_once(monkeypatch):
+    """Answers of a query cannot be made, the first two times that they come from an epoch on."""
+
+    def fail(name, number):
+        real, failures = epoch.Epochs._take, []
+
+        def take(epochs, shape, answers, answering):
+            mine = shape.plan.outputs[0].name == name
+            if mine and epochs._home.catalog.last_epoch() + 1 >= number and len(failures) < 2:
+                failures.append(number)
+                numbers = sorted(set(answers["_query"].to_pylist()))
+                raise epoch.AnswersFailed(numbers, windrow.QueryFailed("it cannot be"))
+            real(epochs, shape, answers, answering)
+
+        monkeypatch.setattr(epoch.Epochs, "_take", take)
+
+    return fail
+
+
+@pytest.mark.parametrize("by", ["the engine", "another process", "another engine"])
+def test_a_query_that_is_resumed_goes_on(spark, files, tmp_path, by):
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", FOR_A_WHILE)
+    with pytest.raises(windrow.QueryFailed):
+        engine.run(seal=False)
+    assert ends(engine, "broken") == [10, 20, 30]
+    if by == "the engine":
+        engine.resume("Broken")
+    elif by == "another process":
+        assert resume_queries(tmp_path / "home", ["broken"]) == "resumed"
+    else:
+        windrow.Engine(tmp_path / "home", spark=spark).resume("broken")
+    assert condition(engine, "broken") == ("waiting", None)
+    files.add(80, 100)
+    engine.run(seal=False)
+    assert condition(engine, "broken") == ("active", 79.9)
+    engine.run(seal=True)
+    assert ends(engine, "broken") == [
+        10,
+        20,
+        30,
+        90,
+        100,
+    ]  # what it had answered, and what it is complete for
+    assert_answers(engine, same_events(0, 100))
+
+
+def test_one_that_is_resumed_answers_what_others_hold_and_nothing_twice(spark, files, tmp_path, failing_once):
+    """Its tree has the slices that it needs: of the windows that it missed, and of some that it has had."""
+    engine = engine_on(files, tmp_path / "home", sql=COUNTED.replace("n", "most", 1).replace("10", "40", 1))
+    engine.query("counted", COUNTED)
+    failing_once("n", 2)
+    with pytest.raises(windrow.QueryFailed, match=r"^counted: it cannot be"):
+        engine.run(seal=False)
+    before = ends(engine, "counted")
+    assert before == [10, 20, 30]
+    engine.resume("counted")
+    files.add(80, 100)
+    engine.run(seal=True)
+    after = ends(engine, "counted")
+    assert len(after) == len(set(after))
+    assert set(after) > {10, 20, 30, 90, 100}
+    missed_until = condition(engine, "counted")[1]
+    assert missed_until < 79.9  # some were answered after all
+    assert after == sorted({10, 20, 30} | {end for end in range(10, 101, 10) if end - 10 > missed_until})
+    assert [row.n for row in engine.results("counted").collect()] == [100] * len(after)
+
+
+def test_a_live_engine_resumes_a_query(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", FOR_A_WHILE)
+    with engine.start(trigger="50 milliseconds") as live:
+        live.process_available()
+        assert condition(engine, "broken")[0] == "quarantined"
+        assert resume_queries(tmp_path / "home", ["broken"]) == "resumed"
+        files.add(80, 100)
+        live.process_available()
+        assert condition(engine, "broken") == ("active", 79.9)
+    engine.run(seal=True)
+    assert ends(engine, "broken") == [10, 20, 30, 90, 100]
+
+
+@pytest.mark.parametrize("elsewhere", [False, True])
+def test_over_a_frame_it_begins_again(spark, tmp_path, failing_once, elsewhere):
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.stream("events", spark.createDataFrame(same_events(0, 40)), timestamp="ts")
+    engine.query("q", SQL)
+    engine.query("counted", COUNTED)
+    failing_once("n", 1)
+    engine.run(seal=False)  # epoch 0 answers the windows up to the watermark
+    assert ends(engine, "counted") == [10, 20, 30]
+    with pytest.raises(windrow.QueryFailed, match=r"^counted: it cannot be"):
+        engine.run(seal=True)
+    assert condition(engine, "counted")[0] == "quarantined"
+    if elsewhere:
+        resume_queries(tmp_path / "home", ["counted"])
+    else:
+        engine.resume("counted")
+    engine.run(seal=True)
+    assert ends(engine, "counted") == [10, 20, 30, 40]
+    assert condition(engine, "counted") == ("sealed", None)
+    assert_answers(engine, same_events(0, 40))
+
+
+def test_what_cannot_be_resumed(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", FOR_A_WHILE)
+    with pytest.raises(windrow.WindrowError, match="query 'broken' is not quarantined: it runs, or waits"):
+        engine.resume("broken")
+    with pytest.raises(windrow.WindrowError, match=r"there is no query 'brokem'; did you mean broken\?"):
+        engine.resume("brokem")
+    with pytest.raises(windrow.QueryFailed):
+        engine.run(seal=True)
+    with pytest.raises(
+        windrow.WindrowError, match="query 'q' is not quarantined: it has been answered whole"
+    ):
+        engine.resume("q")
+    told = "query 'broken' cannot go on: stream 'events' is sealed in this home, and no rows come any more"
+    with pytest.raises(windrow.WindrowError, match=told):
+        engine.resume("broken")
+    assert condition(engine, "broken")[0] == "quarantined"

@@ -152,6 +152,24 @@ def test_a_request_that_is_left_there_is_done_too(running):
     assert home_status(home).requests == ()
 
 
+def test_a_query_that_failed_is_resumed(running):
+    place, home = running
+    minutes = rows(home) // 60
+    odd = COUNT.replace("COUNT(*)", f"SUM(1 / IF(minute(ts) = {minutes}, 0, 1))")
+    assert typed("add", str(home), "odd", odd).stdout == "added odd\n"
+    assert "query 'odd' is not quarantined" in typed("resume", str(home), "odd").stderr
+    minute(place, minutes)
+    wait_until(lambda: [query.condition for query in home_status(home).queries] == ["active", "quarantined"])
+    assert typed("resume", str(home), "odd", "nobody").exit_code == 1  # all or none
+    assert typed("resume", str(home), "odd").stdout == "resumed odd\n"
+    minute(place, minutes + 1)
+    wait_until(lambda: [query.answers for query in home_status(home).queries][1:] == [5])
+    first, resumed = home_status(home).queries
+    assert (first.condition, resumed.condition) == ("active", "active")
+    assert str(resumed.complete_after) == f"2024-01-01 00:{minutes:02d}:59+00:00"
+    assert typed("drop", str(home), "odd").exit_code == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [

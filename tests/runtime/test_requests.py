@@ -10,7 +10,7 @@ import pytest
 
 from tests.homes import take_back_to_format_3
 from windrow import StatementError, WindrowError
-from windrow.api.clients import add_queries, drop_queries, named_query, queries_in
+from windrow.api.clients import add_queries, drop_queries, named_query, queries_in, resume_queries
 from windrow.api.homes import home_status
 from windrow.runtime.catalog import NewQuery
 from windrow.runtime.home import Home
@@ -166,6 +166,65 @@ def test_a_drop_that_an_engine_did_not_come_to_is_done_when_it_has_stopped(home)
                 assert not done.done()
         assert done.result() == "dropped"
     assert names(home) == []
+    assert Requests(home.catalog).waiting() == []
+
+
+def quarantine(home, *queries):
+    """Let queries have failed, in epoch 7."""
+    for name in queries:
+        if name not in names(home):
+            home.catalog.add_query(name, SQL, "readings", SCHEMA)
+        home.catalog.rows(
+            "UPDATE queries SET started = 1, quarantined = 'it fails', quarantined_epoch = 7, answers = 5, "
+            "latest_end = 9, complete_after = 3 WHERE name = ?",
+            name,
+        )
+
+
+def conditions(home):
+    return {query.name: query.condition for query in home_status(home.path).queries}
+
+
+def test_a_query_is_resumed_at_once_where_no_engine_runs(home):
+    quarantine(home, "daily", "weekly")
+    with pytest.raises(WindrowError, match="query 'hourly' is not quarantined"):
+        resume_queries(home.path, ["daily", "hourly"])
+    with pytest.raises(WindrowError, match=r"no query 'weakly'; did you mean weekly\?"):
+        resume_queries(home.path, ["daily", "weakly"])
+    assert conditions(home) == {"hourly": "waiting", "daily": "quarantined", "weekly": "quarantined"}
+    assert resume_queries(home.path, ["daily", "Weekly", "daily"]) == "resumed"
+    assert conditions(home) == {"hourly": "waiting", "daily": "waiting", "weekly": "waiting"}
+    daily = home.catalog.query("daily")
+    assert (daily.answers, daily.latest_end, daily.complete_after) == (5, 9, None)  # what it answered stays
+
+
+def test_an_engine_that_runs_is_asked_to_resume(home):
+    quarantine(home, "daily")
+    with ThreadPoolExecutor(1) as client, home.running():
+        assert resume_queries(home.path, ["daily"], wait=False) == "asked"
+        with pytest.raises(WindrowError, match="there is a query 'daily' already"):  # a resume frees no name
+            add_queries(home.path, [named_query("daily", SQL)], wait=False)
+        (group,) = Requests(home.catalog).waiting()
+        assert [(request.kind, request.name) for request in group] == [("resume", "daily")]
+        Requests(home.catalog).refuse(group, group[0], WindrowError("its stream is sealed"))
+        done = client.submit(resume_queries, home.path, ["daily"])
+        while not (waiting := Requests(home.catalog).waiting()):
+            assert not done.done()
+        Requests(home.catalog).refuse(waiting[0], waiting[0][0], WindrowError("its stream is sealed"))
+        with pytest.raises(WindrowError, match="its stream is sealed"):
+            done.result()
+    assert conditions(home)["daily"] == "quarantined"
+
+
+def test_a_resume_that_an_engine_did_not_come_to_is_done_when_it_has_stopped(home):
+    quarantine(home, "daily")
+    with ThreadPoolExecutor(1) as client:
+        with home.running():
+            done = client.submit(resume_queries, home.path, ["daily"])
+            while not Requests(home.catalog).waiting():
+                assert not done.done()
+        assert done.result() == "resumed"
+    assert conditions(home)["daily"] == "waiting"
     assert Requests(home.catalog).waiting() == []
 
 

@@ -113,6 +113,7 @@ class RunProgress:
         for name, count in report.answers.items():
             totals = self.totals.setdefault(name, QueryTotals())
             totals.answers += count
+            totals.quarantined = None  # it runs, so it has been resumed if it was
             if name in report.latest:
                 totals.last = cell(report.latest[name]["window_end"][0].as_py())
         for name, why in report.quarantined.items():

@@ -49,7 +49,7 @@ def resume(
 
 def _resumed(home: Home, database: sqlite3.Connection, stored: StoredQuery, clock: float) -> StoredQuery:
     definition = home.catalog.definition(stored.stream)
-    if definition is not None and definition[2]["format"] == STATIC_FRAME:
+    if definition is not None and definition[2].get("format") == STATIC_FRAME:
         home.forget_queries(database, [stored], clock)
         new = NewQuery(stored.name, stored.sql, stored.stream, stored.schema, stored.retain)
         return home.catalog.insert_queries(database, [new])[0]
