@@ -139,7 +139,7 @@ def test_a_query_begins_between_two_batches_that_have_what_it_needs(
             patch.setattr(StreamRunner, "staged", told)
             patch.setattr(engine._running, "keep_up", lambda: None)
             reader = engine._running.readers["events"]
-            with reader.runner.between_batches():
+            with reader.runner._turn:
                 files.add(40, 60)
                 assert handed_out.wait(60)
                 engine.query(name, sql_of(*QUERIES[name]))

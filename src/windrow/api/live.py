@@ -7,6 +7,7 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from contextlib import ExitStack
 
     from windrow.api.running import Running
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 class Live:
     """Streams that are being processed; stop it, or use it as a context manager.
 
-    While it runs, its heart beats: for what must happen without rows.
+    While it runs, its heart beats, for what must happen without rows, and a clerk does what other processes
+    ask for: in a thread of its own, so that no request waits for an epoch that the heart waits for.
     """
 
     def __init__(self, held: ExitStack, running: Running, every: float) -> None:
@@ -26,11 +28,13 @@ class Live:
         self._stopping = Event()
         self._ended: list[Reader] = []
         self._failure: Exception | None = None
-        self._heart = Thread(target=self._keep_beating, name="windrow heartbeat", daemon=True)
+        self._heart = Thread(target=self._repeat, args=[running.beat], name="windrow heartbeat", daemon=True)
+        self._clerk = Thread(target=self._repeat, args=[running.serve], name="windrow requests", daemon=True)
 
     def begin(self) -> None:
-        """Let time go on, now that the readers have been started."""
+        """Let time go on and take requests, now that the readers have been started."""
         self._heart.start()
+        self._clerk.start()
 
     def __enter__(self) -> Self:
         return self
@@ -49,7 +53,8 @@ class Live:
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
-        self._running.keep_up()
+        while self._running.keep_up():
+            self._stopping.wait(0.05)
         readers: list[Reader] = []
         while readers != self._readers:  # one may have been replaced meanwhile
             readers = self._readers
@@ -75,16 +80,17 @@ class Live:
         try:
             for reader in self._readers:
                 reader.stop()
-            if self._heart.is_alive():
-                self._heart.join()
+            for thread in (self._heart, self._clerk):
+                if thread.is_alive():
+                    thread.join()
             self._ended = self._readers
         finally:
             self._held.close()
 
-    def _keep_beating(self) -> None:
+    def _repeat(self, work: Callable[[], None]) -> None:
         while not self._stopping.wait(self._every):
             try:
-                self._running.beat()
+                work()
             except Exception as error:
                 self._failure = error
                 for reader in self._readers:

@@ -147,30 +147,50 @@ class Running:
                 [(self._runner(name), partial(self._queries_of, name)) for name in unbounded]
             )
 
-    def beat(self) -> None:
-        """What must happen without rows: requests are answered, time goes on where nothing comes."""
+    def serve(self) -> None:
+        """Do what other processes ask for, and let the readers read what is needed then.
+
+        It waits for no batch and no epoch, so that a request does not either.
+        """
         self._answer_requests()
         self.keep_up()
+
+    def beat(self) -> None:
+        """Let time go on where nothing comes, with the next epoch; streams in the middle of a batch wait."""
         waiting = [reader for reader in self.readers.values() if reader.active and reader.is_waiting]
         self._commit_heartbeat([(reader.runner, reader.queries) for reader in waiting])
 
-    def keep_up(self) -> None:
-        """Let the readers read what the queries need by now: another stream, another column."""
+    def keep_up(self) -> bool:
+        """Let the readers read what the queries need by now: another stream, another column.
+
+        Whether that has to be asked again, because a batch is under way that a reader must finish first.
+        """
+        unfinished = False
         with self._fitting:
             if not self.readers:
-                return  # stopped
+                return False  # stopped
             for name in self.streams():
                 if not self._relations.is_unbounded(name):
                     continue  # a frame is read by run()
                 before = self.readers.get(name)
                 if before is None:
                     self._start_reader(name)
-                elif before.active and not self._columns_of(name).issubset(self._columns[name]):
-                    with before.runner.between_batches():
-                        before.retire()
-                        self.readers = self.readers | {name: self._reader(name)}
-                    before.stop()  # outside, or it would wait for a batch that waits for its turn
-                    self._begin(self.readers[name])
+                elif before.active and (
+                    before.retired or not self._columns_of(name).issubset(self._columns[name])
+                ):
+                    unfinished |= not self._replaced(name, before)
+        return unfinished
+
+    def _replaced(self, name: str, before: Reader) -> bool:
+        """Let another reader take over; if a batch is under way, only make it the last one of this reader."""
+        before.retire()
+        with before.runner.between_batches() as free:
+            if not free:
+                return False
+            self.readers = self.readers | {name: self._reader(name)}
+        before.stop()  # outside, or it would wait for a batch that waits for its turn
+        self._begin(self.readers[name])
+        return True
 
     def streams(self) -> list[str]:
         """The streams that queries are over."""

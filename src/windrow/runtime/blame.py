@@ -88,7 +88,16 @@ class Unreadable(MachineFailed):
 
 
 class Stopped(WindrowError):
-    """A batch was given up because somebody stopped the stream."""
+    """A batch was given up because somebody stopped the stream.
+
+    To Spark it has to look like an interruption, which is known by its text: any other error it prints, with
+    its stack. A long text that begins like this one, as of a job that was cancelled, even makes it overflow
+    its own stack, in a regular expression.
+    """
+
+    def __init__(self) -> None:
+        calling = "py4j.protocol.Py4JJavaError: An error occurred while calling"
+        super().__init__(f"{calling} a stream that is being stopped: java.lang.InterruptedException")
 
 
 @dataclass(frozen=True)

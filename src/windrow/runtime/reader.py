@@ -6,9 +6,10 @@ import shutil
 import time
 from contextlib import contextmanager, suppress
 from socket import SHUT_RDWR
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from windrow.errors import MachineFailed, SourceError, WindrowError
+from windrow.errors import HomeError, MachineFailed, SourceError, WindrowError
 from windrow.runtime.analysis import reason
 from windrow.runtime.blame import ENGINE_ERRORS, JAVA_GONE, Stopped, failure
 from windrow.runtime.patience import NOTHING_LOST
@@ -49,6 +50,8 @@ class Reader:
         """What stopped it, unless that was `stop`."""
         self.gave_up = False
         """Whether a batch was given up."""
+        self.retired = False
+        """Whether it takes no more batches, and waits to be stopped."""
         self._epochs = epochs
         self._rows = rows
         self._tables = tables
@@ -56,12 +59,14 @@ class Reader:
         self._query: Any = None
         self._connection: Any = None
         self._stopping = False
+        self._told_to_stop = Event()
+        self._stopped = Event()
 
     def start(self, *, live: bool, **trigger: Any) -> None:
         """Start reading; `trigger` as Spark's."""
 
         def queries() -> list[RunningQuery]:
-            if self._stopping:  # while the batch waited for its turn
+            if self._stopping or self.retired:  # while the batch waited for its turn
                 raise Stopped
             return self.queries()
 
@@ -80,12 +85,16 @@ class Reader:
                 check_dead(self.runner)
                 if live:
                     self.runner.listening_since = self.runner.clock()
-            except Stopped:
-                self.gave_up = True
-                raise
             except Exception as error:
-                self.failure = error  # Spark would hand it on as text
-                raise
+                if not (self._stopping or isinstance(error, Stopped)):
+                    self.failure = error  # Spark would hand it on as text
+                    raise
+                self.gave_up = True
+                if isinstance(error, HomeError):
+                    self.failure = error
+                # Anything else is what stopping does: Spark cancels the batch's jobs.
+                self._wait_to_be_stopped()
+                raise Stopped from None
 
         check_dead(self.runner)
         self.runner.check_record()
@@ -137,8 +146,8 @@ class Reader:
                 query.awaitTermination(seconds)
 
     def retire(self) -> None:
-        """Take no more batches; those that wait for their turn are given up, and read again by another."""
-        self._stopping = True
+        """Finish the batch that is under way and take no more; the next one waits, to be read by another."""
+        self.retired = True
 
     def stop(self) -> None:
         """Stop; a batch that is under way is given up, whole, unless it is being committed already.
@@ -146,6 +155,7 @@ class Reader:
         Returns when nothing of it is under way any more, also where Spark itself has died.
         """
         self._stopping = True
+        self._told_to_stop.set()
         query = self._query
         if query is not None:
             try:
@@ -164,6 +174,17 @@ class Reader:
                     if socket is not None:  # as it is when Java itself is gone
                         socket.shutdown(SHUT_RDWR)
                 self._connection = None
+            self._stopped.set()
+
+    def _wait_to_be_stopped(self) -> None:
+        """Wait until Spark knows that the query is to end: only then is an interruption none of its errors.
+
+        A reader that is retired waits here with the batch that it may not take, until it is replaced.
+        """
+        self._told_to_stop.wait()
+        while not self._stopped.wait(0.01):
+            if self._query is not None and not self.active:
+                break
 
     def _note_gone(self, error: Exception) -> None:
         """Java has died, and the stream with it."""

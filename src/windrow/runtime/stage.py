@@ -205,10 +205,14 @@ class StreamRunner:
             pass
 
     @contextmanager
-    def between_batches(self) -> Iterator[None]:
-        """Wait for a batch that is under way; while this is held, none is staged."""
-        with self._turn:
-            yield
+    def between_batches(self) -> Iterator[bool]:
+        """Whether no batch is under way; if so, none is staged while this is held. Does not wait for one."""
+        free = self._turn.acquire(blocking=False)
+        try:
+            yield free
+        finally:
+            if free:
+                self._turn.release()
 
     @contextmanager
     def staged_frame(
@@ -243,13 +247,8 @@ class StreamRunner:
     @contextmanager
     def beating(self, queries: Callable[[], Iterable[RunningQuery]]) -> Iterator[Part | None]:
         """A heartbeat, during which no batch is staged; None if one is, or if nothing would change."""
-        if not self._turn.acquire(blocking=False):
-            yield None
-            return
-        try:
-            yield self._heartbeat(queries())
-        finally:
-            self._turn.release()
+        with self.between_batches() as free:
+            yield self._heartbeat(queries()) if free else None
 
     def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""

@@ -1,0 +1,210 @@
+"""A batch that takes long holds nobody up: neither who asks for something, nor the time of other streams."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
+
+import pytest
+
+from tests.streams import Files, assert_answers, engine_on, same_events
+from windrow.api.clients import add_queries, drop_queries, named_query
+from windrow.runtime import faults
+
+PATIENCE = 60
+"""Seconds after which something is taken to wait for the batch; nobody waits that long where all is well."""
+COUNT = "SELECT COUNT(*) AS n FROM {} [RANGE 10 SECONDS SLIDE 10 SECONDS]"
+TEXTS = "SELECT MAX(x) AS most FROM events [RANGE 10 SECONDS SLIDE 10 SECONDS]"
+"""Needs a column that nobody has read so far."""
+
+
+class Held:
+    """A batch that has reached a step and stays there until it is let go."""
+
+    def __init__(self, monkeypatch, step):
+        self._there, self._gone = Event(), Event()
+
+        def hold(reached):
+            if reached == step and not self._there.is_set():
+                self._there.set()
+                assert self._gone.wait(2 * PATIENCE)
+
+        monkeypatch.setattr(faults, "on_step", hold)
+
+    def __enter__(self):
+        assert self._there.wait(PATIENCE)
+
+    def __exit__(self, *_):
+        self._gone.set()
+
+
+@pytest.fixture
+def streams(spark, tmp_path):
+    """An engine with a clock of its own on two streams, each with a file; the second one falls silent."""
+    events, quiet = Files(spark, tmp_path / "events"), Files(spark, tmp_path / "quiet")
+    events.add(0, 40)
+    quiet.add(0, 40)
+    clock = [1_000_000.0]
+    engine = engine_on(events, tmp_path / "home", clock=lambda: clock[0])
+    engine.stream("quiet", quiet.path, timestamp="ts", idle_timeout="1 minute")
+    engine.query("of_quiet", COUNT.format("quiet"))
+    return engine, events, clock
+
+
+def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_path, monkeypatch):
+    """Not even if a reader has to be replaced as soon as the batch is over, and others wait behind it."""
+    engine, events, clock = streams
+    home, beats = tmp_path / "home", []
+    engine.on_epoch = beats.append
+    with engine.start(trigger="50 milliseconds") as live, ThreadPoolExecutor() as client:
+        live.process_available()
+        beats.clear()
+        held = Held(monkeypatch, "batch staged")
+        for last in (60, 70, 80):
+            events.add(last - 20 if last == 60 else last - 10, last)
+        with held:
+            asked = client.submit(add_queries, home, [named_query("texts", TEXTS)])
+            assert asked.result(PATIENCE) == "added"
+            reader = engine._running.readers["events"]
+            while not reader.retired:
+                live.wait(0.01)
+            asked = client.submit(add_queries, home, [named_query("more", COUNT.format("events"))])
+            assert asked.result(PATIENCE) == "added"
+            clock[0] += 100
+            while not beats:
+                live.wait(0.01)
+            assert [(beat.stream, beat.batch, beat.idle) for beat in beats] == [("quiet", None, True)]
+            assert engine._running.readers["events"] is reader
+        live.process_available()
+        assert live.active
+        assert engine._running.readers["events"] is not reader
+    engine.run(seal=True)
+    texts, more = (
+        next(query for query in engine.status().queries if query.name == name) for name in ("texts", "more")
+    )
+    # The batch that was under way had neither of them; the next one, in spite of its haste, has both.
+    assert texts.complete_after.timestamp() == 59.9
+    assert more.complete_after.timestamp() == 59.9
+    assert [row.most for row in engine.results("texts").collect()] == ["unused"] * 2
+    assert_answers(engine, same_events(0, 80))
+
+
+def test_a_request_does_not_wait_for_the_epoch_that_a_heartbeat_waits_for(streams, tmp_path, monkeypatch):
+    engine, events, clock = streams
+    with engine.start(trigger="50 milliseconds") as live, ThreadPoolExecutor() as client:
+        live.process_available()
+        held = Held(monkeypatch, "queries answered")
+        events.add(40, 60)
+        with held:
+            clock[0] += 100
+            while not engine._running._epochs._waiting:  # the heartbeat of the other stream
+                live.wait(0.01)
+            assert client.submit(drop_queries, tmp_path / "home", ["q"]).result(PATIENCE) == "dropped"
+        live.process_available()
+        assert live.active
+
+
+def test_a_reader_that_is_to_be_replaced_is_though_nobody_needs_it_any_more(streams, monkeypatch):
+    engine, events, _ = streams
+    with engine.start(trigger="50 milliseconds") as live:
+        live.process_available()
+        held = Held(monkeypatch, "batch staged")
+        events.add(40, 60)
+        events.add(60, 80)
+        with held:
+            engine.query("texts", TEXTS)
+            while not engine._running.readers["events"].retired:
+                live.wait(0.01)
+            engine.drop("texts")
+        live.process_available()
+    engine.run(seal=True)
+    assert_answers(engine, same_events(0, 80))
+
+
+STOPPING = """
+import sys
+import time
+from pathlib import Path
+
+from tests.streams import Files, engine_on
+from windrow.runtime import faults, stage
+from windrow.runtime.session import local_session
+
+
+def say(what):
+    print(what, file=sys.stderr, flush=True)
+
+
+place = Path(sys.argv[1])
+files = Files(local_session(), place / "in")
+files.add(0, 40)
+engine = engine_on(files, place / "home")
+collect, staged = stage.collect, []
+
+
+def until_stopped():
+    # In the middle of a batch, until Spark has been told to stop: whatever is asked of it then fails.
+    staged.append(True)
+    (reader,) = engine._running.readers.values()
+    while reader._query is None or reader._query.isActive:
+        time.sleep(0.01)
+
+
+def collect_too_late(*arguments):
+    until_stopped()
+    return collect(*arguments)
+
+
+def stop():
+    live = engine.start(trigger="50 milliseconds")
+    while not staged:
+        time.sleep(0.01)
+    say("stopping")
+    live.stop()
+    say("stopped")
+    assert engine.progress("events").batch == -1
+    staged.clear()
+    live.wait()  # raises what stopped it, unless that was stop
+
+
+stage.collect = collect_too_late
+stop()
+stage.collect = collect
+faults.on_step = lambda step: until_stopped() if step == "batch staged" else None
+stop()
+
+
+def until_retired(step):
+    if step == "batch staged" and not staged:
+        staged.append(True)
+        (reader,) = engine._running.readers.values()
+        while not reader.retired:
+            time.sleep(0.01)
+
+
+faults.on_step = until_retired
+files.add(40, 80)
+live = engine.start(trigger="50 milliseconds")
+while not staged:
+    time.sleep(0.01)
+say("stopping")
+engine.query("texts", sys.argv[2])
+live.process_available()
+live.stop()
+say("stopped")
+assert engine.progress("events").rows == 800
+assert engine.status().queries[1].started
+"""
+
+
+def test_stopping_in_the_middle_of_a_batch_prints_nothing(tmp_path):
+    """Whether a job of Spark's is under way, or none, or another reader takes over. In a process of its own,
+    to see what the JVM prints."""
+    command = [sys.executable, "-c", STOPPING, str(tmp_path), TEXTS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    printed = done.stderr[done.stderr.index("stopping") :]
+    assert printed == "stopping\nstopped\n" * 3
+    assert done.returncode == 0
