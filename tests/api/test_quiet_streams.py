@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -11,8 +13,10 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.examples import examples
+from tests.slow_source import SlowToList
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.logical import Stream
+from windrow.runtime import listening
 from windrow.runtime.catalog import Progress
 from windrow.runtime.watermark import after_rows, joint
 
@@ -109,6 +113,60 @@ def test_a_live_engine_beats_by_itself(spark, files, tmp_path):
     assert waiting[0].batch is None
     assert waiting[0].idle
     assert ends(engine) == [10, 20, 30, 40]
+
+
+def test_rows_that_spark_has_not_looked_for_do_not_become_late(spark, files, tmp_path, monkeypatch):
+    """Time goes by, as after a suspend, and Spark has not looked since; only then it does."""
+    gone_by = 0.0
+    clocks = {"time": time.time, "monotonic": time.monotonic}
+    monkeypatch.setattr(time, "time", lambda: clocks["time"]() + gone_by)
+    monkeypatch.setattr(listening, "monotonic", lambda: clocks["monotonic"]() + gone_by)
+    engine = idle_engine(files, tmp_path / "home", time.time)
+    with engine.start(trigger="50 milliseconds") as live:
+        live.process_available()
+        gone_by = 3600.0
+        reader = engine._running.readers["events"]
+        while not reader.is_waiting:
+            live.wait(0.01)
+        engine.heartbeat()
+        assert not engine.progress("events").idle
+        files.add(40, 60)
+        live.process_available()
+    assert engine.progress("events").late == 0
+    engine.heartbeat()  # between runs nobody listens, and the clock is all there is
+    assert not engine.progress("events").idle
+    gone_by += 61
+    engine.heartbeat()
+    assert engine.progress("events").idle
+
+
+def test_by_the_systems_clock_too_a_live_engine_beats_by_itself(spark, files, tmp_path):
+    engine = idle_engine(files, tmp_path / "home", time.time, idle_timeout="200 milliseconds", delay="0 s")
+    with engine.start(trigger="50 milliseconds") as live:
+        while not engine.progress("events").idle:
+            live.wait(0.01)
+    assert engine.progress("events").watermark >= 39_900_000 + 200_000
+    assert ends(engine) == [10, 20, 30, 40]
+
+
+def test_spark_says_when_it_began_to_look_however_long_that_took(spark, tmp_path):
+    asked, pipe = tmp_path / "asked", tmp_path / "pipe"
+    os.mkfifo(pipe)
+    spark.dataSource.register(SlowToList)
+    rows = spark.readStream.format("slow_to_list").option("asked", asked).option("pipe", pipe).load()
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.stream("nothing", rows, timestamp="ts", idle_timeout="1 second")
+    engine.query("q", "SELECT COUNT(*) AS n FROM nothing [RANGE 10 SECONDS SLIDE 10 SECONDS]")
+    with engine.start(trigger="10 milliseconds") as live:
+        reader = engine._running.readers["nothing"]
+        with pipe.open("w"):  # opens when the source has been asked
+            assert reader.looked() is None
+            first = asked.read_text()
+        while asked.read_text() in ("", first):  # asked again: the first time is over
+            live.wait(0.01)
+        assert reader.looked() <= float(first)
+        with pipe.open("w"):
+            pipe.unlink()
 
 
 def test_a_query_that_comes_in_the_silence_begins_with_a_heartbeat(spark, files, tmp_path):

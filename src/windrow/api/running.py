@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import time
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from threading import RLock
@@ -15,6 +16,7 @@ from windrow.logical import quoted
 from windrow.runtime.compaction import Compactor
 from windrow.runtime.dead_reasons import TO_CHECK, RowsOfRun
 from windrow.runtime.epoch import Epochs
+from windrow.runtime.listening import Listening
 from windrow.runtime.logs import LOG, event
 from windrow.runtime.reader import Reader, check_dead
 from windrow.runtime.sinks import catch_up
@@ -263,17 +265,20 @@ class Running:
 
     def _begin(self, reader: Reader) -> None:
         every, runner = self._every, reader.runner
-        runner.listening_since = None if every is None else self._clock()
-        runner.looks_every = 0.0 if every is None else every / 1e6
         if every is None:
+            runner.listening = None
             reader.start(live=False, availableNow=True)
         else:
+            looked = reader.looked if self._clock is time.time else None
+            runner.listening = Listening(self._clock, every / 1e6, looked)
             reader.start(live=True, processingTime=f"{every} microseconds")
 
     def _stop_readers(self) -> None:
         with self._fitting:
             for reader in self.readers.values():
                 reader.stop()
+                if reader.runner.listening is not None:
+                    reader.runner.listening.end()
                 if reader.failure is not None or reader.gave_up:
                     self._last_epoch = UNSURE
                 if isinstance(reader.failure, MostlyDead):

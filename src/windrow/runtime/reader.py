@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from contextlib import contextmanager, suppress
+from datetime import datetime
 from socket import SHUT_RDWR
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,10 @@ if TYPE_CHECKING:
     from windrow.runtime.stage import RunningQuery, StreamRunner
 
 # Spark keeps a hundred batches of its own logs, and replaced source logs for ten minutes; Windrow never
-# goes back further than one batch.
+# goes back further than one batch. Of triggers that find nothing, Spark reports one in ten seconds; with the
+# trigger itself as the interval it would leave out every other one, which comes a moment too early.
 SETTINGS = {
+    "spark.sql.streaming.noDataProgressEventInterval": "100ms",
     "spark.sql.streaming.minBatchesToRetain": "10",
     "spark.sql.streaming.fileSource.log.cleanupDelay": "30s",
 }
@@ -83,8 +86,8 @@ class Reader:
                         for report in self._epochs.run(part):
                             self._report(report)
                 check_dead(self.runner)
-                if live:
-                    self.runner.listening_since = self.runner.clock()
+                if self.runner.listening is not None:
+                    self.runner.listening.begin()
             except Exception as error:
                 if not (self._stopping or isinstance(error, Stopped)):
                     self.failure = error  # Spark would hand it on as text
@@ -130,6 +133,18 @@ class Reader:
         except JAVA_GONE:
             return False
         return bool(status["message"].startswith("Waiting for") and not status["isDataAvailable"])
+
+    def looked(self) -> float | None:
+        """When Spark last began to look for rows, of the times that it is done with; None before the first.
+
+        In seconds since 1970, by the system's clock: Spark reports when a trigger began, to the millisecond.
+        """
+        query = self._query
+        try:
+            progress = None if query is None else query.lastProgress
+        except JAVA_GONE:
+            return None
+        return None if progress is None else datetime.fromisoformat(progress.timestamp).timestamp()
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from windrow.optimizer import LiftedPass, RowPass
     from windrow.runtime.catalog import DataFile
     from windrow.runtime.home import Home
+    from windrow.runtime.listening import Listening
     from windrow.runtime.sources import FileSource
     from windrow.runtime.trees import RunningTree
 
@@ -109,10 +110,8 @@ class StreamRunner:
         self.log = SliceLog(home, stream.name)
         self.forest = Forest(home, stream.name)
         self._turn = RLock()  # a heartbeat must not move the watermark that a batch is being judged by
-        self.listening_since: float | None = None
-        """When Spark was last seen to be done with a batch; before that, nobody could know of new rows."""
-        self.looks_every = 0.0
-        """How long rows may wait at the source before Spark looks, in seconds."""
+        self.listening: Listening | None = None
+        """The silence that a live reader has heard; None if none has had the stream."""
         self._preloading: Thread | None = None
         self._home = home
         self.checkpoint = home.checkpoint(stream.name)
@@ -253,9 +252,10 @@ class StreamRunner:
     def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""
         part = self._arranged(queries)
-        watermark = after_silence(
-            self.stream, self.progress, part.clock - self.looks_every, self.listening_since
-        )
+        watermark = None
+        if self.stream.idle_timeout is not None:  # to ask Spark when it looked takes 2 ms
+            since, until = (None, part.clock) if self.listening is None else self.listening.silence()
+            watermark = after_silence(self.stream, self.progress, until, since)
         arrived = any(not query.stored.started for query in part.queries) and self.progress.batch >= 0
         if watermark is None:
             return part if arrived else None

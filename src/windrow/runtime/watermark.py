@@ -21,15 +21,16 @@ def after_rows(stream: Stream, progress: Progress, latest: int | None) -> tuple[
     return latest, reached if progress.watermark is None else max(progress.watermark, reached)
 
 
-def after_silence(stream: Stream, progress: Progress, now: float, since: float | None) -> int | None:
+def after_silence(stream: Stream, progress: Progress, until: float, since: float | None) -> int | None:
     """The watermark of a stream that has been silent for its IDLE TIMEOUT; None if it has not been.
 
-    Event time is taken to have passed at the pace of the clock. `since`: when the engine began to
-    listen, if that is later than the last batch.
+    Event time is taken to have passed at the pace of the clock. `until`: the last instant at which the
+    stream is known to have been silent. `since`: when the engine began to listen, if that is later than the
+    last batch.
     """
     if stream.idle_timeout is None or progress.sealed or progress.latest is None:
         return None
-    silent = round((now - max(progress.clock, since or 0.0)) * 1e6)
+    silent = round((until - max(progress.clock, since or 0.0)) * 1e6)
     if silent < stream.idle_timeout:
         return None
     assert progress.watermark is not None
