@@ -63,8 +63,9 @@ def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_p
         live.process_available()
         beats.clear()
         held = Held(monkeypatch, "batch staged")
-        for last in (60, 70, 80):
-            events.add(last - 20 if last == 60 else last - 10, last)
+        events.add(40, 60)
+        events.add(60, 70)
+        events.add(70, 80)
         with held:
             asked = client.submit(add_queries, home, [named_query("texts", TEXTS)])
             assert asked.result(PATIENCE) == "added"
@@ -109,7 +110,7 @@ def test_a_request_does_not_wait_for_the_epoch_that_a_heartbeat_waits_for(stream
 
 def test_a_reader_that_is_to_be_replaced_is_though_nobody_needs_it_any_more(streams, monkeypatch):
     engine, events, _ = streams
-    with engine.start(trigger="50 milliseconds") as live:
+    with engine.start(trigger="50 milliseconds") as live, ThreadPoolExecutor() as client:
         live.process_available()
         held = Held(monkeypatch, "batch staged")
         events.add(40, 60)
@@ -119,7 +120,8 @@ def test_a_reader_that_is_to_be_replaced_is_though_nobody_needs_it_any_more(stre
             while not engine._running.readers["events"].retired:
                 live.wait(0.01)
             engine.drop("texts")
-        live.process_available()
+        client.submit(live.process_available).result(PATIENCE)
+        live.stop()
     engine.run(seal=True)
     assert_answers(engine, same_events(0, 80))
 

@@ -162,11 +162,16 @@ def test_spark_says_when_it_began_to_look_however_long_that_took(spark, tmp_path
         with pipe.open("w"):  # opens when the source has been asked
             assert reader.looked() is None
             first = asked.read_text()
-        while asked.read_text() in ("", first):  # asked again: the first time is over
+        while (second := asked.read_text()) in ("", first):  # asked again: the first time is over
             live.wait(0.01)
         assert reader.looked() <= float(first)
+        while time.time() < float(second) + 0.2:  # Spark reports ten times a second
+            live.wait(0.01)
         with pipe.open("w"):
             pipe.unlink()
+        while asked.read_text() in ("", second):
+            live.wait(0.01)
+        assert float(first) < reader.looked()
 
 
 def test_a_query_that_comes_in_the_silence_begins_with_a_heartbeat(spark, files, tmp_path):

@@ -88,7 +88,7 @@ class Live:
             self._held.close()
 
     def _repeat(self, work: Callable[[], None]) -> None:
-        while not self._stopping.wait(self._every):
+        while not self._stopping.wait(self._every) and self._failure is None:
             try:
                 work()
             except Exception as error:

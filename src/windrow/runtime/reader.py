@@ -192,7 +192,7 @@ class Reader:
             self._stopped.set()
 
     def _wait_to_be_stopped(self) -> None:
-        """Wait until Spark knows that the query is to end: only then is an interruption none of its errors.
+        """Wait until Spark has been told to stop the query: an interruption before that counts as a failure.
 
         A reader that is retired waits here with the batch that it may not take, until it is replaced.
         """
