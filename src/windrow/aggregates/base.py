@@ -35,6 +35,10 @@ if TYPE_CHECKING:
 class Packing(Protocol):
     """How a record column of Python objects is written down."""
 
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The types that objects may be of, beside plain ones: all that a pickle of them may make."""
+
     def pack(self, objects: Column) -> pa.Array:
         """The objects as Arrow values; None is NULL."""
 

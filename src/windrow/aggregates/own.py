@@ -66,6 +66,9 @@ class OwnAggregate:
     """inverse(self, a, b): the state of the rows of `a` that come behind those of `b`; may be left out."""
     lower: Callable[..., Any]
     """lower(self, s): the answers from states. None is NULL; NaN is NaN."""
+    state_types: ClassVar[tuple[type, ...]] = ()
+    """Types of yours that states are made of, where `pack` does not write them: a pickle in a home is
+    trusted to make these and plain values (containers, dates, decimals, NumPy arrays), and nothing else."""
     pack: Callable[..., bytes] | None = None
     """pack(self, s): an object as bytes, to be kept on disk. It is pickled if there is no such method."""
     unpack: Callable[..., Any] | None = None
@@ -115,6 +118,11 @@ class OwnFunction:
         if self.own.exact is not None:
             return self.own.exact
         return not self.is_object and self.kind is int
+
+    @property
+    def state_types(self) -> tuple[type, ...]:
+        """The types of the user's that states may be made of."""
+        return (type(self.own), *self.own.state_types)
 
     def state(self, numbers: Any) -> Any:
         """Numbers (or arrays of them) as the user's methods take them."""
@@ -236,6 +244,9 @@ def _check(name: str, own: OwnAggregate) -> None:
         raise WindrowError(f"{name}: {cls} needs both pack and unpack, or neither")
     if own.pack is not None and state is not object:
         raise WindrowError(f"{name}: pack is for states that are objects; numbers are kept as they are")
+    types: Any = own.state_types
+    if not isinstance(types, tuple | list) or not all(isinstance(known, type) for known in types):
+        raise WindrowError(f"{name}: state_types of {cls} are types, such as (Point,), not {shown(types)}")
     for method, count in (("combine", 2), ("inverse", 2), ("lower", 1)):
         function = getattr(own, method)
         if function is not None and not _takes(function, count):

@@ -1,14 +1,15 @@
 """States that are Python objects: merged by the user's own methods, one call an operation.
 
 A record is a pair: how many rows it stands for, and the object; None stands for no rows at all. At rest
-it is the count in eight bytes, then the object pickled, or as the class packs it.
+it is the count in eight bytes, then the object as the class packs it, or pickled where it is made of plain
+values and of types that the class lists (`pickled_states.py`).
 
 Cost: a call into Python an operation, some microseconds, whatever the object takes.
 """
 
 from __future__ import annotations
 
-import pickle
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,10 @@ import pyarrow as pa
 
 from windrow.aggregates.own import shown
 from windrow.aggregates.own_numbers import OwnOperation, algebra_of
+from windrow.aggregates.pickled_states import UnknownType, pickled, unpickled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from windrow.aggregates.operations import Operation
     from windrow.aggregates.own import OwnFunction
@@ -98,10 +100,15 @@ class ObjectPacking:
                 objects[place] = self._unpacked(data)
         return objects
 
+    @property
+    def types(self) -> tuple[type, ...]:
+        """The types that objects may be of, beside plain ones."""
+        return self.function.state_types
+
     def _packed(self, count: int, held: Any) -> bytes:
         pack = self.function.own.pack
-        with self.function.calling("pack" if pack is not None else "pickling", held):
-            data = pickle.dumps(held) if pack is None else pack(held)
+        with self._calling("pack" if pack is not None else "pickling", held):
+            data = pickled(held, self.types) if pack is None else pack(held)
         if not isinstance(data, bytes | bytearray):
             raise self.function.failed("pack", f"returned {shown(data)}, not bytes")
         return count.to_bytes(COUNT_BYTES, "little") + data
@@ -109,5 +116,13 @@ class ObjectPacking:
     def _unpacked(self, data: bytes) -> tuple[int, Any]:
         unpack = self.function.own.unpack
         count, rest = int.from_bytes(data[:COUNT_BYTES], "little"), data[COUNT_BYTES:]
-        with self.function.calling("unpack" if unpack is not None else "unpickling", rest):
-            return count, pickle.loads(rest) if unpack is None else unpack(rest)
+        with self._calling("unpack" if unpack is not None else "unpickling", rest):
+            return count, unpickled(rest, self.types) if unpack is None else unpack(rest)
+
+    @contextmanager
+    def _calling(self, method: str, given: Any) -> Iterator[None]:
+        try:
+            with self.function.calling(method, given):
+                yield
+        except UnknownType as error:
+            raise self.function.failed(method, f"failed: {error}") from error

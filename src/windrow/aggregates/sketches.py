@@ -87,6 +87,8 @@ KLL = known(
 class SketchPacking:
     """Sketches are bytes in memory too. One without values is None, which costs nothing to merge."""
 
+    types: tuple[type, ...] = ()
+
     def pack(self, objects: Column) -> pa.Array:
         """The bytes; NULL where there were no values."""
         return pa.array(objects, pa.large_binary())

@@ -12,7 +12,6 @@ it has.
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -20,7 +19,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
+from windrow.errors import QueryFailed
 from windrow.final import PartitionedRows
+from windrow.operators.arrays_at_rest import arrays_from, arrays_table
 from windrow.operators.group_keys import GroupKeys
 from windrow.operators.pending_rows import HOLDS, INSTANT, PendingRows, lifted, value_name
 from windrow.operators.record_layout import RecordLayout, one_chunk
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from windrow.aggregates import Aggregate, Operation
+    from windrow.aggregates.base import Packing
     from windrow.operators.window_aggregate import WindowAggregation
 
     Array = np.ndarray[Any, Any]
@@ -132,14 +134,8 @@ class PartitionedRowWindows:
             name: pa.table({SLICE: np.zeros(len(values), np.int64), name: values})
             for name, values in ((name, held.values) for name, held in self._dictionaries())
         }
-        snapshot = self._windows.snapshot()
-        arrays = pa.table(
-            {
-                SLICE: np.zeros(len(snapshot), np.int64),
-                "_name": list(snapshot),
-                "_array": pa.array([_to_bytes(array) for array in snapshot.values()], pa.large_binary()),
-            }
-        )
+        arrays = arrays_table(self._windows.snapshot(), self._packing)
+        arrays = arrays.append_column(SLICE, pa.array(np.zeros(len(arrays), np.int64)))
         return together({PENDING: self._pending.table, KEYS: keys, **ranks, ARRAYS: arrays})
 
     def restore(
@@ -158,13 +154,7 @@ class PartitionedRowWindows:
             self._keys.encode([one_chunk(keys, name) for name in self.aggregation.keys])
         for name, dictionary in self._dictionaries():
             dictionary.values = one_chunk(part(open_slices, name), name)
-        arrays = part(open_slices, ARRAYS)
-        self._windows.restore(
-            {
-                name: np.load(io.BytesIO(data), allow_pickle=True)  # states may be Python objects
-                for name, data in zip(arrays["_name"].to_pylist(), arrays["_array"].to_pylist(), strict=True)
-            }
-        )
+        self._windows.restore(arrays_from(part(open_slices, ARRAYS), self._packing))
         pending = part(open_slices, PENDING)
         if len(pending):
             self._pending.push(pending)
@@ -174,11 +164,12 @@ class PartitionedRowWindows:
         held = self._layout.dictionaries.values()
         return [(f"{RANKS} {place}", dictionary) for place, dictionary in enumerate(held)]
 
+    def _packing(self, array: str) -> Packing:
+        """How the objects of one of the arrays of the windows are packed: they are those of an operation."""
+        for slot in (slot for slots in self._layout.slots.values() for slot in slots):
+            if slot.column.packing is not None and array.startswith(f"{slot.column.operation.name} "):
+                return slot.column.packing
+        raise QueryFailed(f"its state was kept otherwise: there are no objects in {array}")
+
     def _rewrite(self, operation: Operation, place: int, function: Callable[[Array], Array]) -> None:
         self._windows.rewrite(operation, place, function)
-
-
-def _to_bytes(array: Array) -> bytes:
-    written = io.BytesIO()
-    np.save(written, array)
-    return written.getvalue()
