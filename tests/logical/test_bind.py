@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
+from pyspark.sql import functions as F
 
 import windrow
 
@@ -68,6 +69,58 @@ REFUSED = [
      "slick_deque_non_inv", ""),
     ("SELECT COUNT(*) FROM flights W WHERE dep_delay > rand()", "rand() changes by itself", "rand()", ""),
     ("SELECT COUNT(*), now() FROM flights W", "changes by itself", "now()", ""),
+    *[(f"SELECT MAX({call}) FROM flights W", f"{name}() calls any code of the JVM's", underlined, "register a function")
+      for name, call, underlined in [
+        ("reflect", "reflect('java.lang.System', 'nanoTime')", "reflect('java.lang.System', 'nanoTime')"),
+        ("java_method", "JAVA_METHOD('java.lang.System', 'exit', 1)", "JAVA_METHOD('java.lang.System', 'exit', 1)"),
+        ("try_reflect", "1 + `try_reflect`('a', 'b')", "`try_reflect`('a', 'b')"),
+        ("reflect", "builtin.reflect('a', 'b')", "reflect('a', 'b')"),
+    ]],
+    ("SELECT COUNT(*) FROM flights W WHERE version() = origin", "version() changes by itself", "version()", ""),
+    ("SELECT MAX(current_path()) FROM flights W", "current_path() changes by itself", "current_path()", ""),
+    ("SELECT COUNT(*) FROM flights W WHERE dep_delay > unix_timestamp()", "current_timestamp() changes by itself",
+     "unix_timestamp()", ""),
+    ("SELECT COUNT(*) FROM flights W WHERE ts > moment()", "current_timestamp() changes by itself", "ts > moment()", ""),
+    ("SELECT SUM(at_random(dep_delay)) FROM flights W", "at_random() changes by itself", "SUM(at_random(dep_delay))", ""),
+    *[(f"SELECT COUNT(*) FROM flights W WHERE {condition}", f"'{date}' is a {kind} here, which changes by itself",
+       f"'{date}'", "write the date or the time out")
+      for condition, date, kind in [
+        ("ts > TIMESTAMP 'now'", "now", "timestamp"),
+        ("DATE(ts) = DATE 'today'", "today", "date"),
+        ("ts > CAST('Yesterday' AS TIMESTAMP)", "Yesterday", "timestamp"),
+        ("ts > 'tomorrow'::timestamp", "tomorrow", "timestamp"),
+        ("ts > TRY_CAST(' now ' AS TIMESTAMP_NTZ)", " now ", "timestamp_ntz"),
+        ("ts > to_timestamp('now')", "now", "timestamp"),
+        ("ts > try_to_timestamp('now')", "now", "timestamp"),
+        ("DATE(ts) > to_date('today')", "today", "date"),
+        ("DATE(ts) > date('today')", "today", "date"),
+        ("ts > 'yesterday'", "yesterday", "timestamp"),
+        ("NOT (ts <=> 'TODAY Europe/Berlin')", "TODAY Europe/Berlin", "timestamp"),
+        ("ts BETWEEN '2000-01-01' AND 'today+01:00'", "today+01:00", "timestamp"),
+        ("ts IN ('2000-01-01', 'today')", "today", "timestamp"),
+        ("CASE WHEN dep_delay > 1 THEN ts ELSE 'now' END IS NULL", "now", "timestamp"),
+        ("coalesce(ts, 'now') > ts", "now", "timestamp"),
+        ("datediff(ts, 'today') < 7", "today", "date"),
+        ("origin = 'today' AND year('now') = 2000", "now", "date"),
+        ("size(transform(array(ts), x -> x > 'today')) = 1", "today", "timestamp"),
+    ]],
+    ("SELECT COUNT(*) FROM flights W WHERE ts > concat('to', 'day')", "'today' is a timestamp here",
+     "ts > concat('to', 'day')", "write"),
+    ("SELECT COUNT(*) FROM flights W JOIN airlines a ON a.name = 'x' AND ts > 'today'", "'today' is a timestamp here",
+     "'today'", "write"),
+    ("SELECT COUNT(*) FROM flights W GROUP BY ts > 'today'", "'today' is a timestamp here", "'today'", "write"),
+    ("SELECT SUM(IF(ts > 'today', 1, 0)) FROM flights W", "'today' is a timestamp here", "'today'", "write"),
+    ("SELECT SUM(1) FILTER (WHERE ts > 'today') FROM flights W", "'today' is a timestamp here", "'today'", "write"),
+    ("SELECT TOP_K(origin, 2) FILTER (WHERE ts > 'today') FROM flights W", "'today' is a timestamp here", "'today'",
+     "write"),
+    ("SELECT TOP_K(origin, 2) FILTER (WHERE dep_delay) FROM flights W", "FILTER expression of the BOOLEAN type",
+     "TOP_K(origin, 2) FILTER (WHERE dep_delay)", ""),
+    ("SELECT MAX(ts) > 'today' AS fresh FROM flights W", "'today' is a timestamp here", "'today'", "write"),
+    ("SELECT window_end FROM flights W GROUP BY origin HAVING MAX(ts) > 'today'", "'today' is a timestamp here",
+     "'today'", "write"),
+    ("SELECT COUNT(*) FROM flights W HAVING window_end > 'today'", "'today' is a timestamp here", "'today'", "write"),
+    ("SELECT MAX(origin) FROM flights [PARTITION BY ts > 'today' ROWS 5 SLIDE 1] GROUP BY ts > 'today'",
+     "'today' is a timestamp here", "'today'", "write"),
     ("SELECT COUNT(*) FROM flights W LIMIT 3", "LIMIT has no meaning", "3", ""),
     ("SELECT COUNT(*) FROM flights W ORDER BY 1", "ORDER BY has no meaning", "1", ""),
     ("SELECT DISTINCT origin FROM flights W", "SELECT DISTINCT over a window is not supported yet", "origin", ""),
@@ -100,6 +153,14 @@ REFUSED = [
     ("SELECT COUNT(*) FROM flights W WHERE origin", "is not a boolean", "origin", ""),
     ("SELECT COUNT(*) FROM flights W HAVING MAX(origin)", "is not a boolean", "MAX(origin)", ""),
     ("SELECT COUNT(*) AS _query FROM flights W", "the name '_query' is Windrow's own", "COUNT(*) AS _query", "alias"),
+    ("SELECT COUNT(*) AS _Epoch FROM flights W", "the name '_Epoch' is Windrow's own", "COUNT(*) AS _Epoch", "alias"),
+    ("SELECT origin AS _OP, COUNT(*) FROM flights W GROUP BY 1", "the name '_OP' is Windrow's own", "origin AS _OP",
+     "alias"),
+    ("SELECT MAX(ts) AS `_ts` FROM flights W", "the name '_ts' is Windrow's own", "MAX(ts) AS `_ts`", "alias"),
+    ("SELECT MAX(ts) AS _exp FROM flights [ROWS 5 SLIDE 1]", "the name '_exp' is Windrow's own", "MAX(ts) AS _exp",
+     "alias"),
+    ("SELECT COUNT(*) AS _late_by FROM flights W", "the name '_late_by' is Windrow's own", "COUNT(*) AS _late_by",
+     "alias"),
     ("SELECT window_start, COUNT(*) FROM results W GROUP BY window_start",
      "'window_start' is a column of the stream, and the name of the window's own", "window_start", "AS with another"),
     ("SELECT COUNT(*) FROM flights W f JOIN airlines flights ON true", "two relations are called 'flights'",
@@ -145,12 +206,16 @@ def engine(spark):
     flights = spark.createDataFrame(
         [], "ts TIMESTAMP, origin STRING, dep_delay DOUBLE, carrier STRING, `odd name` INT"
     )
+    spark.sql("CREATE OR REPLACE TEMPORARY FUNCTION moment() RETURNS TIMESTAMP RETURN current_timestamp()")
+    spark.udf.register("at_random", F.udf(lambda x: x, "double").asNondeterministic())
     with windrow.Engine(spark=spark) as engine:
         engine.stream("flights", flights, timestamp="ts")
         results = spark.createDataFrame([], "window_start TIMESTAMP, n BIGINT")
         engine.stream("results", results, timestamp="window_start")
         engine.table("airlines", spark.createDataFrame([], "carrier STRING, name STRING"))
         yield engine
+    for function in ("moment", "at_random"):
+        spark.sql(f"DROP TEMPORARY FUNCTION {function}")
 
 
 @pytest.mark.parametrize(
@@ -175,6 +240,10 @@ def test_refusals_say_what_where_and_what_to_do(engine, statement, problem, unde
         f"SELECT COUNT(*) AS n FROM flights {W}, airlines WHERE flights.carrier = airlines.carrier",
         f"SELECT window_end AS e, COUNT(*) AS n, window_start FROM flights {W} HAVING window_end > TIMESTAMP '2000-01-01'",
         f"SELECT origin FROM flights {W} GROUP BY origin",
+        f"SELECT COUNT(*) AS n FROM flights {W} WHERE origin = 'today' AND ts > 'epoch' AND origin IN ('now', 'yesterday')",
+        f"SELECT MAX('now') AS today, MAX(TRY_CAST('nowhere' AS DATE)) AS d FROM flights {W} WHERE ts > DATE 'epoch'",
+        f"SELECT MAX(unix_timestamp(ts)) AS s, MAX(convert_timezone('Asia/Tokyo', ts)) AS t FROM flights {W}",
+        f"SELECT COUNT(*) AS epoch, MAX(ts) AS ts, MAX(origin) AS _file FROM flights {W}",
         f"SELECT origin AS o, COUNT(*) AS n FROM flights {W} GROUP BY o HAVING n + 1 > 3 AND o <> 'x'",
         f"SELECT SUM(`odd name`) AS `odd sum` FROM flights {W}",
         f"SELECT MAX(aggregate(transform(array(1, 2), x -> x + 1), 0, (a, b) -> a + b)) AS m FROM flights {W}",

@@ -45,10 +45,12 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Function
     from windrow.cql import Query
-    from windrow.logical.questions import Analyst
+    from windrow.logical.questions import Analyst, Asked
     from windrow.logical.relation import Relation
 
 ANSWERS = "answers"
+OWN_NAMES = frozenset({"_query", "_epoch", "_op", "_ts", "_exp", "_late_by"})
+"""What Windrow calls its own columns of results, of changes and of late rows."""
 
 
 def bind(
@@ -96,10 +98,9 @@ class _Binder:
         lifted = [(item, self.lift(_unaliased(item))) for item in self.select.selects]
         having_node = self.select.args.get("having")
         having = spark_sql(self.lift(self._spelled_out(having_node.this))) if having_node else None
-        from_clause = " ".join(
-            [f"FROM {view_name(stream.name)} AS {quoted(stream.name)}", *(e.join for e in enrichments)]
-        )
-        key_types, aggregates = self._types(from_clause, where)
+        source = f"{view_name(stream.name)} AS {quoted(stream.name)}"
+        joined = [(e.join, join.args.get("on") or join) for e, join in zip(enrichments, joins, strict=True)]
+        key_types, aggregates = self._types(source, joined, where)
         outputs = self._outputs(lifted, having, key_types, aggregates)
         columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
         return AggregateQuery(
@@ -296,7 +297,9 @@ class _Binder:
 
         return condition.transform(spell)
 
-    def _types(self, from_clause: str, where: str | None) -> tuple[list[pa.DataType], list[Aggregate]]:
+    def _types(
+        self, source: str, joins: Sequence[Asked], where: str | None
+    ) -> tuple[list[pa.DataType], list[Aggregate]]:
         """What Spark says of the keys, the arguments and the aggregates, in two questions."""
         group = self.select.args.get("group")
         key_nodes = group.expressions if group else []
@@ -308,15 +311,21 @@ class _Binder:
             raise self._fail("the query neither groups nor aggregates", self.select.selects[0])
         condition = (where, self.select.args["where"]) if where else None
         relations = {relation.name: relation.columns for relation in self.scope.relations.values()}
-        found = types(self.spark, self.query, asked, from_clause, relations, condition)
+        found = types(self.spark, self.query, asked, source, relations, joins, condition)
         key_types, argument_types = found[: len(self.keys)], iter(found[len(self.keys) :])
         for key, of_type, node in zip(self.keys, key_types, key_nodes, strict=False):
             if pat.is_nested(of_type):
                 raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
         answers = [(self.functions[call.function].answer_sql(call), node) for call, node in calls.items()]
-        answer_types = types(self.spark, self.query, answers, from_clause, relations)
+        # Where Spark does not know the function, what it is asked for the answer may be without FILTER.
+        filters = [
+            (f"count(*) FILTER (WHERE {call.where})", node)
+            for call, node in calls.items()
+            if call.where is not None and self.functions[call.function].answer is not None
+        ]
+        answer_types = types(self.spark, self.query, [*answers, *filters], source, relations, joins)
         aggregates = []
-        for (call, node), answer in zip(calls.items(), answer_types, strict=True):
+        for (call, node), answer in zip(calls.items(), answer_types, strict=False):
             given = tuple(next(argument_types) for _ in call.arguments)
             try:
                 made = self.functions[call.function].make(call, given, answer)
@@ -367,7 +376,6 @@ class _Binder:
         columns = dict(self.window_columns)
         columns |= {key_name(i): of_type for i, of_type in enumerate(key_types)}
         columns |= {aggregate_name(i): item.result_type for i, item in enumerate(aggregates)}
-        from_answers = f"FROM {view_name(ANSWERS)}"
         relations = {ANSWERS: columns}
         lifted = [
             (item, node)
@@ -377,14 +385,14 @@ class _Binder:
         names = [self._output_name(item) for item, _ in lifted]
         counts = Counter([*self.window_columns, *(name.lower() for name in names)])
         for (item, _), name in zip(lifted, names, strict=True):
-            if name.lower() == "_query":
-                raise self._fail("the name '_query' is Windrow's own", item, "use another alias")
+            if name.lower() in OWN_NAMES:
+                raise self._fail(f"the name '{name}' is Windrow's own", item, "use another alias")
             if counts[name.lower()] > 1:
                 raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
         expressions = [spark_sql(node) for _, node in lifted]
         asked = [(sql, item) for sql, (item, _) in zip(expressions, lifted, strict=True)]
         condition = (having, self.select.args["having"]) if having else None
-        found = types(self.spark, self.query, asked, from_answers, relations, condition)
+        found = types(self.spark, self.query, asked, view_name(ANSWERS), relations, condition=condition)
         return [
             Output(name, sql, of_type, node.name if isinstance(node, exp.Column) else None)
             for name, sql, of_type, (_, node) in zip(names, expressions, found, lifted, strict=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
@@ -25,6 +26,9 @@ class Analyst(Protocol):
 
     def describe(self, sql: str, relations: Columns, *, lasting: bool = True) -> pa.Schema:
         """The schema of a SELECT over `view_name`s of these relations; StatementError with Spark's reason.
+
+        A value that would be another one in another batch is a reason as well; if it is a string that Spark
+        takes for a date, the error has it as its text.
 
         `lasting`: the same Spark would always give the same answer.
         """
@@ -51,11 +55,13 @@ def types(
     spark: Analyst,
     query: Query,
     expressions: Sequence[Asked],
-    from_clause: str,
+    source: str,
     relations: Columns,
+    joins: Sequence[Asked] = (),
     condition: Asked | None = None,
 ) -> list[pa.DataType]:
-    """Spark's types for expressions (Spark SQL, and the node it is of) under a condition.
+    """Spark's types for expressions (Spark SQL, and the node it is of) over a source, joined with others,
+    under a condition.
 
     Its complaint underlines the expression it is about.
     """
@@ -63,20 +69,32 @@ def types(
     # What is no function of the language may be one of the user's, and be another one tomorrow.
     lasting = query.select.find(exp.Anonymous) is None
 
-    def ask(items: Sequence[str], where: str) -> list[pa.DataType]:
+    def ask(items: Sequence[str], joined: Sequence[Asked] = joins, where: Asked | None = None) -> pa.Schema:
         listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(items))
-        asked = f"SELECT {listed} {from_clause}{where}"
-        return list(spark.describe(asked, relations, lasting=lasting).types)
+        clauses = [f"SELECT {listed} FROM {source}", *(sql for sql, _ in joined)]
+        clauses += [] if where is None else [f"WHERE {where[0]}"]
+        return spark.describe(" ".join(clauses), relations, lasting=lasting)
 
-    where = f" WHERE {condition[0]}" if condition else ""
+    if not expressions and condition is None:
+        return []
     try:
-        return ask([sql for sql, _ in expressions], where) if expressions else []
+        return list(ask([sql for sql, _ in expressions] or ["1"], where=condition).types)[: len(expressions)]
     except StatementError as error:
         # Ask again, piece by piece, to see which one it is.
-        pieces = [("1", where, condition[1])] if condition else []
-        for sql, where, node in [*pieces, *((sql, "", node) for sql, node in expressions)]:
+        pieces = [(joins[place][1], partial(ask, ["1"], joins[: place + 1])) for place in range(len(joins))]
+        if condition is not None:
+            pieces.append((condition[1], partial(ask, ["1"], where=condition)))
+        pieces += [(node, partial(ask, [sql])) for sql, node in expressions]
+        for node, ask_piece in pieces:
             try:
-                ask([sql], where)
+                ask_piece()
             except StatementError as narrower:
-                raise StatementError(narrower.problem, query.text, *span(node)) from error
-        raise StatementError(error.problem, query.text, *span(query.select)) from error
+                place = _place(node, narrower.text)
+                raise StatementError(narrower.problem, query.text, *place, narrower.hint) from error
+        raise StatementError(error.problem, query.text, *span(query.select), error.hint) from error
+
+
+def _place(node: exp.Expr, text: str) -> tuple[int, int]:
+    """Where an error is: at the string that it is about, if it is about one that is written there."""
+    strings = (literal for literal in node.find_all(exp.Literal) if literal.is_string)
+    return span(next((literal for literal in strings if text and literal.name == text), node))

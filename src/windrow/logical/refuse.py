@@ -43,7 +43,10 @@ UNSTABLE = {
     "spark_partition_id", "input_file_name", "input_file_block_start", "input_file_block_length",
     "current_timestamp", "now", "current_date", "curdate", "current_time", "localtimestamp", "localtime",
     "current_user", "session_user", "user", "current_database", "current_schema", "current_catalog",
+    "current_path", "version",
 }  # fmt: skip
+OUTSIDE = {"reflect", "try_reflect", "java_method"}
+"""They call any method there is in the JVM, with all that this may read, write and end."""
 
 
 def refuse(query: Query) -> None:
@@ -61,12 +64,29 @@ def refuse(query: Query) -> None:
         for kind, problem in NODES.items():
             if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
                 raise StatementError(problem, query.text, *span(node))
-        if isinstance(node, exp.Func) and function_name(node) in UNSTABLE:
+        if not isinstance(node, exp.Func):
+            continue
+        name = function_name(node)
+        if name in UNSTABLE:
             raise StatementError(
-                f"{function_name(node)}() changes by itself, so a window's answer would not be repeatable",
+                f"{name}() changes by itself, so a window's answer would not be repeatable",
+                query.text,
+                *_place(node),
+            )
+        if name in OUTSIDE:
+            raise StatementError(
+                f"{name}() calls any code of the JVM's, and a statement may only compute",
                 query.text,
                 *span(node),
+                "register a function of your own with Spark, and call that",
             )
+
+
+def _place(node: exp.Expr | None) -> tuple[int, int]:
+    """Where a node is, or what is around it: sqlglot reads unix_timestamp() as if it had an argument."""
+    while node is not None and span(node) == (0, 0):
+        node = node.parent
+    return (0, 0) if node is None else span(node)
 
 
 def function_name(node: exp.Func) -> str:

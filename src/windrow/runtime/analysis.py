@@ -18,6 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from windrow.errors import StatementError
 from windrow.logical import view_name
 from windrow.runtime.catalog import FORMAT
+from windrow.runtime.changing_values import refuse_changing_values
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,7 +57,8 @@ class SparkAnalyst:
     def describe(
         self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]], *, lasting: bool = True
     ) -> pa.Schema:
-        """The schema of a SELECT; a StatementError carries Spark's reason, without its plan.
+        """The schema of a SELECT; a StatementError carries Spark's reason, without its plan, or says what
+        changes by itself.
 
         With a catalog, an answer that lasts is remembered: a restart need not ask again, which takes a
         Spark that has just started a second for the first query alone.
@@ -78,7 +80,9 @@ class SparkAnalyst:
         frames = {name: self._empty(pa.schema(list(columns.items()))) for name, columns in relations.items()}
         try:
             with quiet():
-                return arrow_schema(select(self._spark, sql, frames).schema)
+                answer = select(self._spark, sql, frames)
+                refuse_changing_values(answer)
+                return arrow_schema(answer.schema)
         except SPARK_ERRORS as error:
             raise StatementError(reason(error)) from error
 

@@ -1,0 +1,87 @@
+"""What changes by itself in a statement, found by the rules with which Spark replaces it.
+
+`TIMESTAMP 'now'`, `ts > 'yesterday'` and `unix_timestamp()` look like constants, and are the time at which
+Spark plans a job: every batch would get another one, and a window's answer would depend on when it was
+computed. Where Spark takes a string for a date is known to Spark alone (`page = 'today'` compares strings):
+so its own rules are run over the analysed statement, and what they would replace is refused.
+
+Cost: some seven calls into the JVM, 2 ms, for a question that Spark has not answered before.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from windrow.errors import StatementError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import DataFrame
+
+DATES = ("date", "timestamp", "timestamp_ntz")
+SPECIAL = re.compile(r"\s*(now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE)
+"""What Spark takes for a date, with a time zone behind it or not. 'epoch' is one too, and never changes."""
+OF_THE_SESSION = "CurrentTimeZone"
+"""Spark replaces the session's time zone by the same rule as the time; it is a setting, and stays."""
+WHY = "changes by itself, so a window's answer would not be repeatable"
+
+
+def refuse_changing_values(frame: DataFrame) -> None:
+    """Raise a StatementError if a frame has values that would be other ones in another batch or restart.
+
+    Its `text` is the date that Spark takes for one, if that is it.
+    """
+    rules = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer  # type: ignore[union-attr]
+    plan = frame._jdf.queryExecution().analyzed()
+    if not plan.deterministic():
+        raise StatementError(f"{_called(_random(plan))} {WHY}")
+    plan = rules.ReplaceExpressions.apply(plan)
+    if plan.fastEquals(rules.SpecialDatetimeValues.apply(rules.ComputeCurrentTime.apply(plan))):
+        return
+    for expression in _expressions(plan):
+        kind = expression.nodeName()
+        if kind.startswith(("Current", "Local", "Now")) and kind != OF_THE_SESSION:
+            raise StatementError(f"{_called(expression)} {WHY}")
+        date = _special_date(expression) if kind.lower() == "cast" else None
+        if date is not None:
+            raise StatementError(
+                f"'{date}' is a {expression.dataType().typeName()} here, which {WHY}", date,
+                hint="write the date or the time out",
+            )  # fmt: skip
+
+
+def _special_date(cast: Any) -> str | None:
+    """The text of which a cast makes the time of the moment."""
+    text = cast.child()
+    is_text = text.dataType().typeName() == "string"
+    if cast.dataType().typeName() not in DATES or not is_text or not text.foldable():
+        return None
+    value = str(text.eval(None))
+    return value if SPECIAL.match(value) else None
+
+
+def _random(plan: Any) -> Any:
+    """The innermost expression that Spark knows to be another one each time."""
+    return [expression for expression in _expressions(plan) if not expression.deterministic()][-1]
+
+
+def _called(expression: Any) -> str:
+    users = expression.nodeName() == "PythonUDF"
+    return f"{expression.name() if users else expression.prettyName()}()"
+
+
+def _expressions(plan: Any) -> Iterator[Any]:
+    """All expressions of a plan, each before those inside it."""
+    for node in _nodes(plan):
+        roots = node.expressions()
+        for place in range(roots.size()):
+            yield from _nodes(roots.apply(place))
+
+
+def _nodes(tree: Any) -> Iterator[Any]:
+    yield tree
+    children = tree.children()
+    for place in range(children.size()):
+        yield from _nodes(children.apply(place))
