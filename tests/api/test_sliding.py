@@ -150,7 +150,10 @@ def test_a_stream_is_started_with_a_home(spark, df, tmp_path):
             },
             "two result columns would be called 'window_range'",
         ),
-        ({"keys": ["ts > 'today'"]}, "'today' is a timestamp here, which changes by itself.*; write the date"),
+        (
+            {"keys": ["ts > 'today'"]},
+            "'today' is a timestamp here, which changes by itself.*; write the date",
+        ),
         ({"aggs": {"m": ("max", "reflect('a', 'b')")}}, r"reflect\(\) calls any code of the JVM's"),
         ({"aggs": {"_Epoch": ("count", "*")}}, "the name '_Epoch' is Windrow's own; use another alias"),
         ({"timestamp": "tss"}, r"there is no column 'tss'; did you mean ts\?"),

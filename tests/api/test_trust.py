@@ -12,8 +12,9 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from tests.streams import Files
+from tests.streams import Files, Lines
 from windrow.runtime.durable import force
+from windrow.runtime.folder_names import folder_name
 from windrow.runtime.slice_log import State, _index, _read, write_file
 
 
@@ -92,3 +93,27 @@ def test_a_program_in_the_home_does_not_run(spark, tmp_path, window):
     with engine, pytest.raises(windrow.QueryFailed, match=r"a state mentions posix\.mkdir"):
         engine.run(seal=False)
     assert not (tmp_path / "ran").exists()
+
+
+ANY_NAME = "../../evil {new} [of] 100%*? " + "Ü" * 200
+
+
+def test_a_stream_may_have_any_name_and_stays_in_the_home(spark, tmp_path):
+    """Its checkpoint, slices, late rows and dead letters, across a restart."""
+    home = tmp_path / "deep" / "er" / "home"
+    lines = Lines(tmp_path / "in")
+    first, second = "2024-05-01 08:00:10,1\n2024-05-01 08:01:10,2\n", "2024-05-01 08:00:20,3\nbroken,4\n"
+    for text in (first, second + "2024-05-01 08:02:10,5\n"):
+        lines.add(text)
+        engine = windrow.Engine(home, spark=spark)
+        engine.stream(ANY_NAME, lines.path, timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT")
+        engine.query("q", f"SELECT SUM(v) AS total FROM `{ANY_NAME}` [RANGE 1 MINUTE SLIDE 1 MINUTE]")
+        engine.run(seal=False)
+    with engine:
+        assert [row.total for row in engine.results("q").orderBy("window_end").collect()] == [1, 2]
+        assert [row.v for row in engine.late(ANY_NAME.lower()).collect()] == [3]
+        assert [row._raw for row in engine.dead(ANY_NAME).collect()] == ["broken,4"]
+    for folder in ("streams", "slices", "late", "dead"):
+        assert [path.name for path in (home / folder).iterdir()] == [folder_name(ANY_NAME)]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "in"]
+    assert [path.name for path in tmp_path.glob("deep/*/*")] == ["home"]

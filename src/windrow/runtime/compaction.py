@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from windrow.errors import HomeError
 from windrow.runtime.durable import check, reading
 from windrow.runtime.faults import reach
+from windrow.runtime.folder_names import folder_name
 from windrow.runtime.logs import event
 from windrow.runtime.refused_tables import DEFAULT_RETAIN
 from windrow.runtime.results import END, QUERY, results_writer
@@ -163,7 +164,7 @@ class Compactor:
         first = files[0]
         listed = self._listed(first)
         suffix = "slices" if first.kind == "slices" else "parquet"
-        path = self._home.new_path(f"{first.kind}/{first.owner.lower()}", first.first_epoch, suffix)
+        path = self._home.new_path(f"{first.kind}/{folder_name(first.owner)}", first.first_epoch, suffix)
         try:
             if first.kind == "slices":
                 alive = set(self._home.catalog.tree_ids(first.owner))

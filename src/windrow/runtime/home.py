@@ -25,6 +25,7 @@ from windrow.runtime.backup import sweep_backups
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
 from windrow.runtime.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.faults import reach
+from windrow.runtime.folder_names import folder_name
 from windrow.runtime.lock import holding
 from windrow.runtime.logs import event
 from windrow.runtime.migrate import migrate
@@ -87,7 +88,7 @@ class Home:
         self._counting = Lock()
         self._last_tree = 0
         try:
-            self.path.mkdir(parents=True, exist_ok=True)
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # one that is there keeps its mode
             if any(self.path.iterdir()) and not (self.path / "catalog.db").exists():
                 raise HomeError(
                     f"{self.path} is not a home, and it is not empty; name a new directory, or an empty one"
@@ -200,7 +201,7 @@ class Home:
 
     def checkpoint(self, stream: str) -> Path:
         """Where Spark keeps its own record of a stream."""
-        return self.path / "streams" / stream.lower()
+        return self.path / "streams" / folder_name(stream)
 
     def new_path(self, folder: str, epoch: int, suffix: str) -> Path:
         """A path that no file of the home has had."""

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
+import os
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.feather
 
+from windrow.errors import HomeError
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.runtime.catalog import FORMAT, SCHEMA, Catalog, DataFile
 from windrow.runtime.durable import reading
+from windrow.runtime.folder_names import folder_name
 from windrow.runtime.slice_log import State, write_file
 
 if TYPE_CHECKING:
     import sqlite3
-    from pathlib import Path
 
     from windrow.runtime.home import Home
 
 
 def migrate(home: Home, found: int) -> None:
     """Bring a home from an earlier format to the present one, whole or not at all."""
+    _move_checkpoints(home)
     if found == 1:
         _from_1(home)
         return
@@ -31,6 +35,26 @@ def migrate(home: Home, found: int) -> None:
             _from_3(database)
         _from_4(database)
         database.execute("UPDATE about SET format = ?", (FORMAT,))
+
+
+def _move_checkpoints(home: Home) -> None:
+    """Before format 5, what Spark had noted of a stream was under the stream's bare name, wherever that led.
+
+    A directory that has been moved stays moved if the migration then fails, and the next one finds it.
+    """
+    top = home.path / "streams"
+    for (stream,) in home.catalog.rows("SELECT stream FROM progress"):
+        old = Path(os.path.normpath(top / stream.lower()))
+        new = top / folder_name(stream)
+        if old == new or new.exists() or not old.exists():
+            continue
+        top.mkdir(exist_ok=True)
+        if top not in old.parents:
+            raise HomeError(
+                f"what Spark noted of stream '{stream}' is not in the home {home.path}, but in {old}, where "
+                f"its name led; if it is this stream's, move it to {new}, and open the home again"
+            )
+        old.rename(new)
 
 
 def _add_tables(database: sqlite3.Connection) -> None:
@@ -88,7 +112,7 @@ def _from_1(home: Home) -> None:
         if kind == "results"
     ]
     for stream, kept in states.items():
-        path = home.new_path(f"slices/{stream.lower()}", max(last_epoch, 0), "slices")
+        path = home.new_path(f"slices/{folder_name(stream)}", max(last_epoch, 0), "slices")
         rows = sum(segment.rows for segment in write_file(path, kept))
         files.append(DataFile(home.name_of(path), "slices", stream, last_epoch, last_epoch, rows))
     files = home.forced(files)

@@ -15,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from windrow.runtime.analysis import arrow_schema
 from windrow.runtime.catalog import DataFile
 from windrow.runtime.durable import check
+from windrow.runtime.folder_names import folder_name
 from windrow.runtime.refused import apart, dead_rows, late_rows
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def write_refused(
         refused.append(("dead", tally.dead, dead_rows(stream, batch, bounds, source)))
     files = []
     for kind, count, rows in refused:
-        path = home.new_path(f"{kind}/{stream.name.lower()}", epoch, "parquet")
+        path = home.new_path(f"{kind}/{folder_name(stream.name)}", epoch, "parquet")
         _write(rows.withColumn("_epoch", F.lit(epoch).cast("bigint")), path)
         at = int(clock * 1e6)
         files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count, at, at))

@@ -22,6 +22,7 @@ from windrow.errors import HomeError
 from windrow.operators.window_aggregate import SLICE
 from windrow.runtime.catalog import DataFile
 from windrow.runtime.durable import check, reading
+from windrow.runtime.folder_names import folder_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -91,7 +92,7 @@ class SliceLog:
         """Write the states of an epoch's trees."""
         listed = {file.path for file in self.files()}
         self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
-        path = self._home.new_path(f"slices/{self._stream.lower()}", epoch, "slices")
+        path = self._home.new_path(f"slices/{folder_name(self._stream)}", epoch, "slices")
         segments = write_file(path, states)
         self._segments[self._home.name_of(path)] = segments
         rows = sum(segment.rows for segment in segments)
