@@ -95,6 +95,18 @@ def test_a_program_in_the_home_does_not_run(spark, tmp_path, window):
     assert not (tmp_path / "ran").exists()
 
 
+def test_a_home_names_no_class_for_spark_to_load(spark, tmp_path):
+    with windrow.Engine(tmp_path / "home", spark=spark) as engine:
+        jdbc = {"path": "x", "format": "jdbc", "columns": None, "options": {"driver": "org.example.Evil"}}
+        engine._home.catalog.define("t", "table", jdbc)
+        engine._home.catalog.define("s", "stream", jdbc | {"timestamp": "ts"})
+        for sql in ("s [RANGE 1 S SLIDE 1 S]", "t"):
+            with pytest.raises(
+                windrow.SourceError, match="unknown format 'jdbc'; there are parquet, csv, json"
+            ):
+                engine.query("q", f"SELECT COUNT(*) AS n FROM {sql}")
+
+
 ANY_NAME = "../../evil {new} [of] 100%*? " + "Ü" * 200
 
 

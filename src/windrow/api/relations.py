@@ -14,7 +14,7 @@ from windrow.errors import HomeError, SourceError, StatementError, TimestampErro
 from windrow.logical import Stream, Table
 from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
 from windrow.runtime.lock import holding
-from windrow.runtime.sources import FORMATS, FileSource, check_path
+from windrow.runtime.sources import FileSource, check_path
 
 if TYPE_CHECKING:
     import os
@@ -41,8 +41,6 @@ def open_source(
         return source
     if not hasattr(source, "__fspath__") and not isinstance(source, str):
         raise SourceError(f"'{name}': a source is a Spark DataFrame or a path, not {type(source).__name__}")
-    if format not in FORMATS:
-        raise SourceError(f"'{name}': unknown format '{format}'; there are {', '.join(FORMATS)}")
     return FileSource(str(source), format, schema, dict(options or {}))
 
 

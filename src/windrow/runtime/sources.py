@@ -34,6 +34,9 @@ class FileSource:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # Here, since definitions come from homes too: Spark would load any class that is given as a format.
+        if self.format not in FORMATS:
+            raise SourceError(f"unknown format '{self.format}'; there are {', '.join(FORMATS)}")
         # A relative path means the current directory, now: the JVM stays where it was started, and a home
         # may be opened from elsewhere later.
         if ":" not in self.path:
