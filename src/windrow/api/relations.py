@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.types as pat
@@ -13,12 +14,13 @@ from windrow.cql import CreateStream, CreateTable
 from windrow.errors import HomeError, SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table
 from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
+from windrow.runtime.columns_by_name import ColumnsByName
 from windrow.runtime.lock import holding
 from windrow.runtime.sources import FileSource, check_path
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
@@ -98,6 +100,7 @@ class Relations:
     ) -> None:
         """Declare a stream; durations in microseconds."""
         self._check_free(name)
+        source = self._as_known(name, source)
         columns = self._columns(source)
         spelled = next((column for column in columns if column.lower() == timestamp.lower()), None)
         if spelled is None:
@@ -108,6 +111,8 @@ class Relations:
                 f"column '{spelled}' of '{name}' is {columns[spelled]}; event time must be a TIMESTAMP",
                 "convert it, for example with to_timestamp() or timestamp_seconds()",
             )
+        if self._home.catalog.progress(name).batch < 0:
+            self._check_first_header(name, source, columns)
         text = isinstance(source, FileSource) and source.format != "parquet"
         stream = Stream(name, columns, spelled, delay, skew, idle_timeout, retain, max_dead, text)
         clauses = ("timestamp", "delay", "skew", "idle_timeout", "retain", "max_dead")
@@ -118,7 +123,10 @@ class Relations:
         self._check_free(name)
         if isinstance(source, DataFrame) and source.isStreaming:
             raise SourceError(f"table '{name}' cannot come from a streaming DataFrame; declare a stream")
-        self._add(Table(name, self._columns(source)), source, "table", {})
+        source = self._as_known(name, source)
+        columns = self._columns(source)
+        self._check_first_header(name, source, columns)
+        self._add(Table(name, columns), source, "table", {})
 
     def recall(self, name: str) -> None:
         """Declare a relation as the home remembers it, unless it is declared, or unknown there."""
@@ -182,7 +190,12 @@ class Relations:
         """The rows that are there."""
         if name not in self._frames:
             source = self._sources[name]
-            self._frames[name] = source if isinstance(source, DataFrame) else source.read(self._spark)
+            if isinstance(source, FileSource):
+                by_name = source.by_name
+                source = (
+                    ColumnsByName(name, source, self._spark).table() if by_name else source.read(self._spark)
+                )
+            self._frames[name] = source
         return self._frames[name]
 
     def read_stream(self, name: str) -> DataFrame:
@@ -235,8 +248,21 @@ class Relations:
         with holding(self._home.path):  # or an engine that runs would lose the plan under its feet
             if self._home.catalog.progress(name).batch >= 0:
                 return False
-            shutil.rmtree(self._home.path / "streams" / name.lower(), ignore_errors=True)
+            shutil.rmtree(self._home.checkpoint(name), ignore_errors=True)
         return True
+
+    def _as_known(self, name: str, source: Source) -> Source:
+        """A source with what is settled when it is first declared in a home: how its columns are found."""
+        if not isinstance(source, FileSource):
+            return source
+        found = self._home.catalog.definition(name)
+        by_name = source.has_names if found is None else bool(found[2].get("by_name"))
+        return replace(source, by_name=by_name)
+
+    def _check_first_header(self, name: str, source: Source, columns: Iterable[str]) -> None:
+        """Declared columns that a CSV file does not have are better known of now than when it is read."""
+        if isinstance(source, FileSource) and source.by_name and source.columns is not None:
+            ColumnsByName(name, source, self._spark).check_first(columns)
 
     def _columns(self, source: Source) -> dict[str, pa.DataType]:
         if isinstance(source, FileSource):
@@ -284,7 +310,8 @@ def check_growth(name: str, before: dict[str, Any], now: dict[str, Any]) -> None
                 "been computed so far is of that type. Convert it at the source, or use another home"
             )
     listed, then = now["columns"] or "", before["columns"] or ""
-    if now["format"] == "csv" and listed != then and not listed.startswith(f"{then}, "):
+    in_order = now["format"] == "csv" and not now.get("by_name")
+    if in_order and listed != then and not listed.startswith(f"{then}, "):
         raise SourceError(
             f"the columns of '{name}' are in another order than the home knows them in: in a CSV file the "
             "order counts, so new ones are declared at the end"

@@ -20,6 +20,9 @@ FATE = "_windrow_fate"
 """The slice of a row, or its instant; or DEAD or LATE."""
 RAW, FILE, POSITION = "_windrow_raw", "_windrow_file", "_windrow_position"
 """What a source adds to a row: the line if it could not be read, its file, and its place there."""
+HEADER = "_windrow_header"
+"""The number of the header that a row of CSV was read by, where a batch has files with other headers than the
+declared columns."""
 LATEST, ROWS = "_latest", "_rows"
 DEAD, LATE = -(1 << 62), -(1 << 62) + 1
 """In place of a slice, for the rows that enter none."""

@@ -8,10 +8,12 @@ counted some; reasons are computed for dead rows alone.
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pyarrow.types as pat
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, VariantType
@@ -20,16 +22,17 @@ from windrow.aggregates.base import INSTANT
 from windrow.cql.durations import DAY, format_duration
 from windrow.logical import quoted
 from windrow.operators.window_aggregate import END_OF_TIME
-from windrow.optimizer.bounds import FILE, POSITION, RAW, YEAR_1, YEAR_10000, instants_sql
+from windrow.optimizer.bounds import FILE, HEADER, POSITION, RAW, YEAR_1, YEAR_10000, instants_sql
 from windrow.runtime.analysis import select
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column
 
     from windrow.logical import Stream
     from windrow.optimizer import Bounds
+    from windrow.runtime.headers import Header
     from windrow.runtime.sources import FileSource
 
 OURS = frozenset({"_late_by", "_file", "_position", "_epoch"})
@@ -64,22 +67,30 @@ def late_rows(stream: Stream, batch: DataFrame, bounds: Bounds) -> DataFrame:
     return _readable(select(batch.sparkSession, sql, {stream.name: batch}))
 
 
-def dead_rows(stream: Stream, batch: DataFrame, bounds: Bounds, source: FileSource | None) -> DataFrame:
+def dead_rows(
+    stream: Stream,
+    batch: DataFrame,
+    bounds: Bounds,
+    source: FileSource | None,
+    headers: Sequence[Header] = (),
+) -> DataFrame:
     """The dead rows: `_reason`, `_raw`, `_file`, `_position`.
 
-    `_raw` is the line if it could not be read, else the columns in use, as JSON.
+    `_raw` is the line if it could not be read, else the columns in use, as JSON. `headers` are those that
+    HEADER numbers, if the batch has it.
     """
     columns = ", ".join(map(quoted, _own_columns(batch)))
     row = f"to_json(struct({columns}), map('ignoreNullFields', 'false'))"
     line = RAW if RAW in batch.columns else "CAST(NULL AS STRING)"
     items = [f"{line} AS line", f"{row} AS row", f"{_time_reason(stream, bounds)} AS untimely"]
+    items += [HEADER] if headers else []
     sql = (
         f"SELECT {', '.join([*items, *_origin(batch)])} "
         f"FROM ({instants_sql(stream)}) WHERE {bounds.dead(stream)}"
     )
     dead = select(batch.sparkSession, sql, {stream.name: batch})
     if source is not None and RAW in batch.columns:
-        dead = _with_unreadable(dead, stream, source)
+        dead = _with_unreadable(dead, stream, source, headers)
         reason = F.when(F.col("line").isNotNull(), F.col("unreadable")).otherwise(F.col("untimely"))
     else:
         reason = F.col("untimely")
@@ -149,7 +160,9 @@ def _literal(text: str) -> str:
     return f"'{escaped}'"
 
 
-def _with_unreadable(dead: DataFrame, stream: Stream, source: FileSource) -> DataFrame:
+def _with_unreadable(
+    dead: DataFrame, stream: Stream, source: FileSource, headers: Sequence[Header]
+) -> DataFrame:
     """With a sentence about a line that could not be read, as `unreadable`.
 
     Spark says only that a line is bad. So it is parsed twice more, with the declared types (`read`) and with
@@ -160,13 +173,39 @@ def _with_unreadable(dead: DataFrame, stream: Stream, source: FileSource) -> Dat
     if source.columns is not None:
         schema = cast("StructType", StructType.fromDDL(source.columns))
     options = {name: value for name, value in source.options.items() if name.lower() not in ABOUT_FILES}
-    return (_csv if source.format == "csv" else _json)(dead, schema, options)
+    if source.format != "csv":
+        return _json(dead, schema, options)
+    if not headers:
+        columns = "1 column is declared" if len(schema) == 1 else f"{len(schema)} columns are declared"
+        again = "the names of the columns, not values: OPTIONS (header 'true') skips them"
+        return _csv(dead, list(schema), [field.name for field in schema], columns, again, options)
+    judged = []
+    for number, header in enumerate(headers):
+        own = dead.where(F.col(HEADER) == number)
+        if header.complaint:
+            judged.append(own.withColumn("unreadable", F.lit(f"{header.complaint}: it is {header}")))
+            continue
+        columns = (
+            "the header has 1 column" if len(header.names) == 1 else f"the header has {len(header.names)}"
+        )
+        again = "the header of the file again, not values"
+        judged.append(_csv(own, header.fields(schema), header.names, columns, again, options))
+    return reduce(DataFrame.union, (own.select(*dead.columns, "unreadable") for own in judged))
 
 
-def _csv(dead: DataFrame, schema: StructType, options: dict[str, str]) -> DataFrame:
-    count = len(schema)
+def _csv(
+    dead: DataFrame,
+    fields: Sequence[StructField],
+    names: Sequence[str],
+    columns: str,
+    again: str,
+    options: dict[str, str],
+) -> DataFrame:
+    """With `unreadable` for lines of CSV: `names` and `fields` are the columns of a line, by their places,
+    `columns` says how many there are, and `again` what is said of a line of their names."""
+    count = len(fields)
     # Columns by number: CSV has no names in its lines, and those declared may hold anything.
-    declared = ", ".join(f"c{i} {field.dataType.simpleString()}" for i, field in enumerate(schema))
+    declared = ", ".join(f"c{i} {field.dataType.simpleString()}" for i, field in enumerate(fields))
     as_text = ", ".join(f"c{i} STRING" for i in range(count + MORE))
     marked = F.concat("line", F.lit(_separator(options) + END))
     dead = dead.withColumns(
@@ -176,23 +215,22 @@ def _csv(dead: DataFrame, schema: StructType, options: dict[str, str]) -> DataFr
     dead = dead.withColumn("given", F.array(*(text[f"c{i}"] for i in range(count + MORE))))
     dead = dead.withColumn("found", F.array_position("given", END) - 1)
     found = F.col("found")
-    columns = "1 column is" if count == 1 else f"{count} columns are"
     number = F.when(found == 1, F.lit("1 value")).otherwise(F.concat(found.cast("string"), F.lit(" values")))
-    names = F.array(*(F.lit(field.name.lower()) for field in schema))
     culprits = (
         _culprit(field, read[f"c{i}"], text[f"c{i}"], _in_quotes(text[f"c{i}"]))
-        for i, field in enumerate(schema)
+        for i, field in enumerate(fields)
     )
     why = (
         F.when(
             F.exists("given", lambda value: value.endswith(END) & (value != END)),
             F.lit("a quote is opened and not closed"),
         )
-        .when(found < 0, F.lit(f"more than {count + MORE - 1} values where {columns} declared"))
-        .when(found != count, F.concat(number, F.lit(f" where {columns} declared")))
+        .when(found < 0, F.lit(f"more than {count + MORE - 1} values where {columns}"))
+        .when(found != count, F.concat(number, F.lit(f" where {columns}")))
         .when(
-            F.transform(F.slice("given", 1, count), F.lower) == names,
-            F.lit("the names of the columns, not values: OPTIONS (header 'true') skips them"),
+            F.transform(F.slice("given", 1, count), F.lower)
+            == F.array(*(F.lit(name.lower()) for name in names)),
+            F.lit(again),
         )
         .otherwise(_all(culprits, F.lit("not a line of the declared columns")))
     )

@@ -19,6 +19,7 @@ from windrow.runtime.folder_names import folder_name
 from windrow.runtime.refused import apart, dead_rows, late_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from windrow.logical import Stream
     from windrow.optimizer import Bounds
     from windrow.runtime.collect import Tally
+    from windrow.runtime.headers import Header
     from windrow.runtime.home import Home
     from windrow.runtime.sources import FileSource
 
@@ -40,6 +42,7 @@ def write_refused(
     batch: DataFrame,
     bounds: Bounds,
     source: FileSource | None,
+    headers: Sequence[Header],
     tally: Tally,
     epoch: int,
     clock: float,
@@ -49,7 +52,7 @@ def write_refused(
     if tally.late:
         refused.append(("late", tally.late, late_rows(stream, batch, bounds)))
     if tally.dead:
-        refused.append(("dead", tally.dead, dead_rows(stream, batch, bounds, source)))
+        refused.append(("dead", tally.dead, dead_rows(stream, batch, bounds, source, headers)))
     files = []
     for kind, count, rows in refused:
         path = home.new_path(f"{kind}/{folder_name(stream.name)}", epoch, "parquet")

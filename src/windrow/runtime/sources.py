@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from windrow.errors import SourceError
 from windrow.logical import quoted
 from windrow.optimizer.bounds import RAW
 from windrow.runtime.analysis import SPARK_ERRORS, reason
+from windrow.runtime.headers import IGNORED
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -32,6 +33,8 @@ class FileSource:
     format: str = "parquet"
     columns: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    by_name: bool = False
+    """Whether the columns of a CSV file are found by the names in its header; otherwise by their places."""
 
     def __post_init__(self) -> None:
         # Here, since definitions come from homes too: Spark would load any class that is given as a format.
@@ -43,24 +46,35 @@ class FileSource:
             object.__setattr__(self, "path", str(Path(self.path).absolute()))
 
     def definition(self) -> dict[str, Any]:
-        """As the home remembers it."""
+        """As the home remembers it. A definition without `by_name` is of a source whose columns go by their
+        places, as all did before format 5."""
         options = dict(self.options)
-        return {"path": self.path, "format": self.format, "columns": self.columns, "options": options}
+        known = {"path": self.path, "format": self.format, "columns": self.columns, "options": options}
+        return known | ({"by_name": True} if self.by_name else {})
+
+    @property
+    def has_names(self) -> bool:
+        """Whether files have headers, and the user has not said that these are to be ignored."""
+        ignores = self._is_on("enforceschema") or self._is_on("singlevariantcolumn")
+        return self.format == "csv" and self._is_on("header") and not ignores
 
     @property
     def is_text(self) -> bool:
         """Whether rows are lines that may be unreadable."""
         return self.format != "parquet"
 
-    def read(self, spark: SparkSession) -> DataFrame:
-        """All rows that are there now. A line that cannot be read is an error, unless OPTIONS (mode '…')
-        says otherwise."""
+    def read(
+        self, spark: SparkSession, columns: StructType | None = None, files: Sequence[str] | None = None
+    ) -> DataFrame:
+        """All rows that are there now, or those of some files, by the places of the columns: those declared,
+        or others. A line that cannot be read is an error, unless OPTIONS (mode '…') says otherwise."""
         reader = spark.read
-        if self.columns is not None:
-            reader = reader.schema(self.columns)
+        declared = self.columns if columns is None else columns
+        if declared is not None:
+            reader = reader.schema(declared)
         elif self.format == "csv":
             reader = reader.option("inferSchema", "true")
-        return self._load(reader, {"mode": "FAILFAST"} if self.is_text else {})
+        return self._load(reader, {"mode": "FAILFAST"} if self.is_text else {}, files)
 
     def schema(self, spark: SparkSession) -> StructType:
         """The columns: as they are declared, or as the files have them."""
@@ -79,30 +93,75 @@ class FileSource:
             # Without the position of a row: with `_metadata.row_index`, a pass over 20 M rows was measured
             # to take 16 % longer (median of 7 pairs of runs, 10 to 25 % in all but one).
             return self._load(spark.readStream.schema(declared), defaults)
-        defaults |= {"mode": "PERMISSIVE"}
-        if self._mode == "PERMISSIVE" or self._chooses("columnnameofcorruptrecord"):
-            # The user's own way with unreadable lines: NULLs, or a column for them. None is a dead letter.
-            frame = self._load(spark.readStream.schema(declared), defaults)
-            return frame.selectExpr("*", f"CAST(NULL AS STRING) AS {RAW}")
-        schema = f"{declared}, {RAW} STRING" if isinstance(declared, str) else declared.add(RAW, "string")
-        frame = self._load(spark.readStream.schema(schema), defaults, columnNameOfCorruptRecord=RAW)
-        return _with_raw(frame)
+        if self.lets_lines_die:
+            schema = f"{declared}, {RAW} STRING" if isinstance(declared, str) else declared.add(RAW, "string")
+            return self._lines(spark.readStream.schema(schema), defaults)
+        return self._lines(spark.readStream.schema(declared), defaults)
+
+    def read_lines(
+        self, spark: SparkSession, columns: Iterable[StructField], files: Sequence[str]
+    ) -> DataFrame:
+        """The rows of some files of text, as `read_stream` gives them, with their columns in this order."""
+        raw = [StructField(RAW, StringType())] if self.lets_lines_die else []
+        return self._lines(spark.read.schema(StructType([*columns, *raw])), {}, files)
+
+    def _lines(
+        self, reader: Any, defaults: Mapping[str, str], files: Sequence[str] | None = None
+    ) -> DataFrame:
+        """Rows of text, with RAW."""
+        defaults = {**defaults, "mode": "PERMISSIVE"}
+        if self.lets_lines_die:
+            return _with_raw(self._load(reader, defaults, files, columnNameOfCorruptRecord=RAW))
+        return self._load(reader, defaults, files).selectExpr("*", f"CAST(NULL AS STRING) AS {RAW}")
 
     @property
-    def _mode(self) -> str | None:
+    def lets_lines_die(self) -> bool:
+        """Whether a line that cannot be read is a dead letter, unless a mode drops it or stops. Otherwise
+        the user has a way of their own with such lines, NULLs or a column for them."""
+        return self.mode != "PERMISSIVE" and not self._chooses("columnnameofcorruptrecord")
+
+    @property
+    def mode(self) -> str | None:
         """What the user wants done with unreadable lines."""
-        return next((value.upper() for name, value in self.options.items() if name.lower() == "mode"), None)
+        chosen = self.option("mode")
+        return None if chosen is None else chosen.upper()
+
+    def option(self, name: str) -> str | None:
+        """What the user has set an option to; names of options have no case."""
+        return next((str(value) for known, value in self.options.items() if known.lower() == name), None)
+
+    def _is_on(self, name: str) -> bool:
+        return (self.option(name) or "").lower() == "true"
 
     def _chooses(self, *names: str) -> bool:
-        """Whether the user has set one of these options; their names have no case."""
+        """Whether the user has set one of these options."""
         return any(name.lower() in names for name in self.options)
 
-    def _load(self, reader: Any, defaults: Mapping[str, str], **ours: str) -> DataFrame:
-        # Not the cluster's default file system: the path was checked here.
-        path = f"file://{self.path}" if self.path.startswith("/") else self.path
+    @property
+    def address(self) -> str:
+        """The path for Spark. Not in the cluster's default file system: it was checked on this machine."""
+        return f"file://{self.path}" if self.path.startswith("/") else self.path
+
+    def _load(
+        self,
+        reader: Any,
+        defaults: Mapping[str, str],
+        files: Sequence[str] | None = None,
+        **ours: str,
+    ) -> DataFrame:
         options = {**defaults, **self.options, **ours}
+        if self.by_name:
+            # Spark would compare headers with the columns by their places. Those that differ are read apart.
+            options = {name: value for name, value in options.items() if name.lower() != "enforceschema"}
         try:
-            frame: DataFrame = reader.format(self.format).options(**options).load(path)
+            if files is not None:
+                # Brackets and stars in the name of a file are themselves. Below the path, the names of
+                # directories may be columns.
+                base = {} if is_pattern(self.path) or self.address in files else {"basePath": self.address}
+                reader = reader.options(__globPaths__="false", **base)
+                opened: DataFrame = reader.format(self.format).options(**options).load(list(files))
+                return opened
+            frame: DataFrame = reader.format(self.format).options(**options).load(self.address)
         except SPARK_ERRORS as error:
             raise SourceError(f"cannot read {self.format} from '{self.path}': {reason(error)}") from error
         taken = [
@@ -124,13 +183,19 @@ def _with_raw(frame: DataFrame) -> DataFrame:
     in a line, not about converting them). So RAW refers to all of them, in a way that the optimizer
     does not see through: a substring from 0 and one from 1 are the same.
     """
-    columns = [quoted(column) for column in frame.columns if column != RAW]
-    missing = ", ".join(f"{column} IS NULL" for column in columns)
+    columns = [column for column in frame.columns if column != RAW]
+    missing = ", ".join(f"{quoted(column)} IS NULL" for column in columns)
     raw = f"substring({RAW}, IF(array_contains(array({missing}), true), 1, 0))"
-    return frame.selectExpr(*columns, f"{raw} AS {RAW}")
+    declared = (quoted(column) for column in columns if not column.startswith(IGNORED))
+    return frame.selectExpr(*declared, f"{raw} AS {RAW}")
 
 
 def check_path(path: str) -> None:
     """A local path must exist; others are Spark's to judge."""
-    if "://" not in path and not any(letter in path for letter in "*?[{") and not Path(path).exists():
+    if "://" not in path and not is_pattern(path) and not Path(path).exists():
         raise SourceError(f"there is no '{path}'; a stream's directory must exist, even if it is empty")
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path may stand for several."""
+    return any(letter in path for letter in "*?[{")

@@ -15,6 +15,7 @@ import zlib
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
 from windrow.errors import HomeError
 from windrow.runtime.durable import force, force_directories
@@ -122,6 +123,33 @@ def tidy(folder: Path) -> None:
 
 def _numbers(log: Path) -> list[int]:
     return [int(path.name) for path in log.glob("*") if path.name.isdecimal()]
+
+
+def files_of(folder: Path, batch: int) -> list[str]:
+    """The files of a batch that Spark has planned, in the order in which Spark took them.
+
+    Of the checkpoint of a stream that reads one directory of files, and nothing else.
+    """
+    first = -1 if batch == 0 else _log_offset(folder / "offsets" / str(batch - 1))
+    last = _log_offset(folder / "offsets" / str(batch))
+    if first is None or last is None:
+        raise HomeError(
+            f"{folder} does not say which files batch {batch} has: Spark's record of it is damaged"
+        )
+    return [
+        file for number in range(first + 1, last + 1) for file in _noted(folder / "sources" / "0", number)
+    ]
+
+
+def _noted(log: Path, number: int) -> list[str]:
+    """The files of one entry in Spark's log of files; every tenth has those before it as well."""
+    path = log / str(number)
+    try:
+        text = (path if path.exists() else log / f"{number}.compact").read_text(encoding="utf-8")
+        entries = [json.loads(line) for line in text.split("\n")[1:] if line]
+        return [unquote(entry["path"]) for entry in entries if entry["batchId"] == number]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise HomeError(f"{path} does not say which files Spark has read: {error}") from error
 
 
 def _planned(offsets: Path) -> int | None:

@@ -29,6 +29,7 @@ from windrow.optimizer.bounds import FILE, YEAR_10000
 from windrow.runtime.blame import Unclear, Unreadable
 from windrow.runtime.catalog import Progress
 from windrow.runtime.collect import Tally, by_query, collect, read_table, tally_batch
+from windrow.runtime.columns_by_name import ColumnsByName
 from windrow.runtime.culprits import check_that_some_run, culprits
 from windrow.runtime.dead_reasons import TO_CHECK, dead_reasons, listed
 from windrow.runtime.faults import reach
@@ -38,12 +39,19 @@ from windrow.runtime.planned_passes import PlannedPasses
 from windrow.runtime.refused import dead_rows
 from windrow.runtime.refused_tables import write_refused
 from windrow.runtime.slice_log import SliceLog
-from windrow.runtime.spark_log import ANOTHER_MOMENT, check_record, identity, repair, tidy
+from windrow.runtime.spark_log import (
+    ANOTHER_MOMENT,
+    check_record,
+    files_of,
+    identity,
+    repair,
+    tidy,
+)
 from windrow.runtime.trees import RunningQuery as RunningQuery
 from windrow.runtime.watermark import after_rows, after_silence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
@@ -51,6 +59,7 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery, Stream
     from windrow.optimizer import LiftedPass, RowPass
     from windrow.runtime.catalog import DataFile
+    from windrow.runtime.headers import Header
     from windrow.runtime.home import Home
     from windrow.runtime.listening import Listening
     from windrow.runtime.sources import FileSource
@@ -118,6 +127,7 @@ class StreamRunner:
         self.clock = clock
         self._source = source
         self._planned = PlannedPasses()
+        self._columns: ColumnsByName | None = None
 
     @property
     def reads_files(self) -> bool:
@@ -157,7 +167,10 @@ class StreamRunner:
             arranged = self._arranged(queries())
             arranged.stopping = stopping
             bounds = Bounds(watermark, _ahead(clock, skew))
-            with self._collected(batch, bounds, arranged, tables(arranged.queries)) as part:
+            headers: tuple[Header, ...] = ()
+            if self._source is not None and self._source.by_name:
+                batch, headers = self._by_name(batch, batch_id)
+            with self._collected(batch, bounds, arranged, tables(arranged.queries), headers) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
                 part.progress = replace(
@@ -288,6 +301,7 @@ class StreamRunner:
         bounds: Bounds,
         part: Part,
         tables: Mapping[str, DataFrame],
+        headers: tuple[Header, ...] = (),
     ) -> Iterator[Part]:
         groups = self.forest.groups(part.queries)
         passes = self._planned.of([{q.stored.name: q.plan for q in group} for group in groups])
@@ -322,14 +336,22 @@ class StreamRunner:
                 self._confirm(part, partials, run, tables, patience)
             part.partials = partials
             part.tally = tally or self._tally(batch, bounds, patience)
-            self._check_first_batch(batch, bounds, part.tally, patience)
+            self._check_first_batch(batch, bounds, headers, part.tally, patience)
             part.refused = lambda epoch: write_refused(
-                self._home, self.stream, batch, bounds, self._source, part.tally, epoch, part.clock
+                self._home, self.stream, batch, bounds, self._source, headers, part.tally, epoch, part.clock
             )
             yield part
         finally:
             if keep:
                 batch.unpersist()
+
+    def _by_name(self, batch: DataFrame, batch_id: int) -> tuple[DataFrame, tuple[Header, ...]]:
+        """Rows of CSV files by the names in their headers, and the headers that are not as declared."""
+        if self._columns is None:
+            assert self._source is not None
+            self._columns = ColumnsByName(self.stream.name, self._source, batch.sparkSession)
+        files = files_of(self.checkpoint, batch_id)
+        return self._columns.batch(batch, files, first=self.progress.batch < 0)
 
     def _run(
         self,
@@ -417,12 +439,14 @@ class StreamRunner:
             pays = 3 * len(collected) <= counted.rows - counted.late - counted.dead
             self._home.uncounted[_place(shared)] = 0 if pays else BATCHES_UNCOUNTED
 
-    def _check_first_batch(self, batch: DataFrame, bounds: Bounds, tally: Tally, patience: Patience) -> None:
+    def _check_first_batch(
+        self, batch: DataFrame, bounds: Bounds, headers: Sequence[Header], tally: Tally, patience: Patience
+    ) -> None:
         """Refuse a stream's first batch if most of it is dead: not the rows are wrong then, but what they are
         taken for. As long as nothing is committed, it may be declared otherwise."""
         if self.progress.batch >= 0 or self.stream.max_dead is not None or 2 * tally.dead <= tally.rows:
             return
-        dead = dead_rows(self.stream, batch, bounds, self._source)
+        dead = dead_rows(self.stream, batch, bounds, self._source, headers)
         reasons = self._read(partial(dead_reasons, dead), patience)
         count = f"{tally.dead:,} of its first {tally.rows:,} rows"
         raise MostlyDead(
