@@ -16,6 +16,7 @@ from windrow.logical import Stream, Table
 from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
 from windrow.runtime.columns_by_name import ColumnsByName
 from windrow.runtime.lock import holding
+from windrow.runtime.session import ZONE, in_zone, same_zone, zone_of
 from windrow.runtime.sources import FileSource, check_path
 
 if TYPE_CHECKING:
@@ -97,10 +98,12 @@ class Relations:
         idle_timeout: int | None = None,
         retain: int | None = None,
         max_dead: int | None = None,
+        recalled: bool = False,
     ) -> None:
-        """Declare a stream; durations in microseconds."""
+        """Declare a stream; durations in microseconds. `recalled`: as the home remembers it."""
         self._check_free(name)
-        source = self._as_known(name, source)
+        if not recalled:
+            source = self._as_known(name, source)
         columns = self._columns(source)
         spelled = next((column for column in columns if column.lower() == timestamp.lower()), None)
         if spelled is None:
@@ -114,16 +117,18 @@ class Relations:
         if self._home.catalog.progress(name).batch < 0:
             self._check_first_header(name, source, columns)
         text = isinstance(source, FileSource) and source.format != "parquet"
-        stream = Stream(name, columns, spelled, delay, skew, idle_timeout, retain, max_dead, text)
+        zone = source.zone if isinstance(source, FileSource) else zone_of(source.sparkSession)
+        stream = Stream(name, columns, spelled, delay, skew, idle_timeout, retain, max_dead, text, zone)
         clauses = ("timestamp", "delay", "skew", "idle_timeout", "retain", "max_dead")
         self._add(stream, source, "stream", {clause: getattr(stream, clause) for clause in clauses})
 
-    def declare_table(self, name: str, source: Source) -> None:
-        """Declare a table."""
+    def declare_table(self, name: str, source: Source, *, recalled: bool = False) -> None:
+        """Declare a table. `recalled`: as the home remembers it."""
         self._check_free(name)
         if isinstance(source, DataFrame) and source.isStreaming:
             raise SourceError(f"table '{name}' cannot come from a streaming DataFrame; declare a stream")
-        source = self._as_known(name, source)
+        if not recalled:
+            source = self._as_known(name, source)
         columns = self._columns(source)
         self._check_first_header(name, source, columns)
         self._add(Table(name, columns), source, "table", {})
@@ -134,14 +139,14 @@ class Relations:
         if found is None or found[2]["path"] is None or self._spelled(name) is not None:
             return
         spelled, kind, given = found
-        source = FileSource(given["path"], given["format"], given["columns"], given["options"])
+        settled = {key: given[key] for key in ("by_name", "zone") if key in given}
+        source = FileSource(given["path"], given["format"], given["columns"], given["options"], **settled)
         if kind == "table":
-            self.declare_table(spelled, source)
+            self.declare_table(spelled, source, recalled=True)
         else:
             others = ("delay", "skew", "idle_timeout", "retain", "max_dead")
-            self.declare_stream(
-                spelled, source, given["timestamp"], **{key: given[key] for key in others if key in given}
-            )
+            clauses = {key: given[key] for key in others if key in given}
+            self.declare_stream(spelled, source, given["timestamp"], **clauses, recalled=True)
 
     def mark(self) -> tuple[set[str], int]:
         """What is declared now, for `take_back`."""
@@ -188,20 +193,23 @@ class Relations:
 
     def frame(self, name: str) -> DataFrame:
         """The rows that are there."""
+        source, relation = self._sources[name], self.known[name]
+        if isinstance(source, DataFrame):
+            if isinstance(relation, Stream):
+                self._check_zone(name, source, relation.zone)
+            return source
         if name not in self._frames:
-            source = self._sources[name]
-            if isinstance(source, FileSource):
-                by_name = source.by_name
-                source = (
-                    ColumnsByName(name, source, self._spark).table() if by_name else source.read(self._spark)
-                )
-            self._frames[name] = source
+            named = ColumnsByName(name, source, self._spark) if source.by_name else None
+            self._frames[name] = source.read(self._spark) if named is None else named.table()
         return self._frames[name]
 
     def read_stream(self, name: str) -> DataFrame:
-        """The rows that are there and those that come."""
-        source = self._sources[name]
-        return source if isinstance(source, DataFrame) else source.read_stream(self._spark)
+        """The rows that are there and those that come, in a session that has the stream's time zone."""
+        source, zone = self._sources[name], self.stream(name).zone
+        if isinstance(source, DataFrame):
+            self._check_zone(name, source, zone)
+            return source
+        return source.read_stream(in_zone(self._spark, zone))
 
     def _add(self, relation: Relation, source: Source, kind: str, extra: dict[str, Any]) -> None:
         types = {name: str(of_type) for name, of_type in relation.columns.items()}
@@ -211,6 +219,7 @@ class Relations:
             what = "streaming DataFrame" if source.isStreaming else "static DataFrame"
             named: dict[str, Any] = {"path": None, "format": what, "columns": None, "options": {}}
             named["types"] = types if source.isStreaming else {}
+            named["zone"] = zone_of(source.sparkSession)
             self._remember(relation.name, kind, named | extra)
         self.known = self.known | {relation.name: relation}
         self._sources = self._sources | {relation.name: source}
@@ -252,12 +261,25 @@ class Relations:
         return True
 
     def _as_known(self, name: str, source: Source) -> Source:
-        """A source with what is settled when it is first declared in a home: how its columns are found."""
-        if not isinstance(source, FileSource):
-            return source
+        """A source with what is settled when it is first declared in a home: how the columns of its files are
+        found, and its time zone. A DataFrame has the zone of its session, and must go on with that."""
         found = self._home.catalog.definition(name)
-        by_name = source.has_names if found is None else bool(found[2].get("by_name"))
-        return replace(source, by_name=by_name)
+        known = {} if found is None else found[2]
+        if isinstance(source, DataFrame):
+            self._check_zone(name, source, known.get("zone"))
+            return source
+        by_name = source.has_names if found is None else bool(known.get("by_name"))
+        return replace(source, by_name=by_name, zone=known.get("zone", zone_of(self._spark)))
+
+    def _check_zone(self, name: str, frame: DataFrame, zone: str | None) -> None:
+        """What a DataFrame computes was settled in the zone of its session; its stream has no other."""
+        session = zone_of(frame.sparkSession)
+        if zone is not None and not same_zone(self._spark, zone, session):
+            raise SourceError(
+                f"stream '{name}' is in the time zone {zone} and the session of its DataFrame in {session}: "
+                "timestamps would mean other instants, and hours and days be others. Make the DataFrame "
+                f'after spark.conf.set("{ZONE}", "{zone}"), or use another name, or another home'
+            )
 
     def _check_first_header(self, name: str, source: Source, columns: Iterable[str]) -> None:
         """Declared columns that a CSV file does not have are better known of now than when it is read."""
@@ -285,7 +307,7 @@ class Relations:
         return next((known for known in self.known if known.lower() == name.lower()), None)
 
 
-TUNABLE = frozenset({"idle_timeout", "retain", "max_dead", "types", "columns"})
+TUNABLE = frozenset({"idle_timeout", "retain", "max_dead", "types", "columns", "zone"})
 TUNABLE_OPTIONS = frozenset({"maxfilespertrigger", "maxbytespertrigger", "maxfileage", "cleansource"})
 
 

@@ -28,6 +28,8 @@ class Stream:
     """More dead letters than this stop it."""
     text: bool = False
     """Whether rows come from text, each with the text of a line that could not be read (NULL if it could)."""
+    zone: str | None = None
+    """The time zone that its rows are read and its queries computed in; None: that of the session."""
 
     @property
     def time_type(self) -> pa.DataType:

@@ -35,6 +35,7 @@ from windrow.runtime.patience import Patience
 from windrow.runtime.project import project
 from windrow.runtime.report import EpochReport, log_epoch
 from windrow.runtime.results import ResultWriter
+from windrow.runtime.session import in_zone
 from windrow.runtime.sinks import deliver
 from windrow.runtime.slice_log import State
 from windrow.runtime.tree_state import AwayState
@@ -88,6 +89,8 @@ class Epochs:
         self._queue = Lock()
         self._one_at_a_time = Lock()
         self._tasks = TreeTasks(spark, home)
+        self._zoned: dict[str | None, SparkSession] = {}
+        """Sessions in the time zones of streams, made when they are first needed."""
 
     def run(self, *parts: Part) -> list[EpochReport]:
         """Commit parts, in one epoch with all others that wait at this moment."""
@@ -242,7 +245,10 @@ class Epochs:
 
     def _take(self, shape: Shape, answers: pa.Table, answering: Answering) -> None:
         try:
-            rows = project(self._spark, shape.plan, answers)
+            zone = shape.plan.stream.zone
+            if zone not in self._zoned:
+                self._zoned[zone] = in_zone(self._spark, zone)
+            rows = project(self._zoned[zone], shape.plan, answers)
         except Exception as error:
             raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
         answering.take(shape.schema_id, rows)

@@ -6,6 +6,7 @@ import os
 import sys
 from importlib import import_module
 from threading import Thread
+from typing import Any
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -80,3 +81,30 @@ def checked(spark: SparkSession) -> SparkSession:
             "window state; use a classic session (SparkSession.builder.master(…) without a remote)"
         )
     return spark
+
+
+ZONE = "spark.sql.session.timeZone"
+
+
+def zone_of(spark: SparkSession) -> str:
+    """The time zone of a session."""
+    return str(spark.conf.get(ZONE))
+
+
+def same_zone(spark: SparkSession, one: str, other: str) -> bool:
+    """Whether two names of time zones mean the same, as UTC and Etc/UTC do."""
+    java: Any = spark._jvm
+    known = java.org.apache.spark.sql.catalyst.util.DateTimeUtils
+    return one == other or bool(known.getZoneId(one).getRules().equals(known.getZoneId(other).getRules()))
+
+
+def in_zone(spark: SparkSession, zone: str | None) -> SparkSession:
+    """The session, or one that differs from it in nothing but its time zone.
+
+    A session of its own, because others may be using this one: whatever they compute meanwhile is theirs.
+    """
+    if zone is None or same_zone(spark, zone, zone_of(spark)):
+        return spark
+    clone = SparkSession(spark.sparkContext, spark._jsparkSession.cloneSession())
+    clone.conf.set(ZONE, zone)
+    return clone

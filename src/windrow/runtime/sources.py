@@ -35,6 +35,8 @@ class FileSource:
     options: Mapping[str, str] = field(default_factory=dict)
     by_name: bool = False
     """Whether the columns of a CSV file are found by the names in its header; otherwise by their places."""
+    zone: str | None = None
+    """The time zone of timestamps in text that do not say theirs; None: that of the session."""
 
     def __post_init__(self) -> None:
         # Here, since definitions come from homes too: Spark would load any class that is given as a format.
@@ -47,10 +49,11 @@ class FileSource:
 
     def definition(self) -> dict[str, Any]:
         """As the home remembers it. A definition without `by_name` is of a source whose columns go by their
-        places, as all did before format 5."""
+        places, and one without `zone` of a source that goes by the session, as all did before format 5."""
         options = dict(self.options)
-        known = {"path": self.path, "format": self.format, "columns": self.columns, "options": options}
-        return known | ({"by_name": True} if self.by_name else {})
+        known: dict[str, Any] = {"path": self.path, "format": self.format, "columns": self.columns}
+        settled = ({"by_name": True} if self.by_name else {}) | ({"zone": self.zone} if self.zone else {})
+        return known | {"options": options} | settled
 
     @property
     def has_names(self) -> bool:
@@ -150,6 +153,8 @@ class FileSource:
         **ours: str,
     ) -> DataFrame:
         options = {**defaults, **self.options, **ours}
+        if self.is_text and self.zone is not None and not self._chooses("timezone"):
+            options["timeZone"] = self.zone
         if self.by_name:
             # Spark would compare headers with the columns by their places. Those that differ are read apart.
             options = {name: value for name, value in options.items() if name.lower() != "enforceschema"}
