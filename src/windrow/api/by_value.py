@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark import cloudpickle as _cloudpickle
 
+from windrow.runtime.analysis import workers_without_windrow
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from types import ModuleType
@@ -32,6 +34,31 @@ def pickled_by_value(thing: Any, own: Iterable[object]) -> bytes:
 def unpickled(data: bytes) -> Any:
     """The thing again, in a task; once a process, so that nothing is compiled again for every shard."""
     return pickle.loads(data)
+
+
+class UnpickledInTask:
+    """`unpickled`, for a function that goes to Spark's tasks: where there is no Windrow, it says what to do.
+
+    That has to happen while the function itself is read: what comes next is Spark's, and fails in its own
+    words where there is no PyArrow either.
+    """
+
+    def __call__(self, data: bytes) -> Any:
+        return unpickled(data)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        complaint = workers_without_windrow()
+
+        def find() -> Any:  # inside, so that it goes there as code, not as a name in Windrow
+            try:
+                from windrow.api.by_value import unpickled
+            except ModuleNotFoundError as error:
+                if error.name != "windrow":
+                    raise
+                raise RuntimeError(complaint) from None
+            return unpickled
+
+        return find, ()
 
 
 def _modules(own: Iterable[object]) -> list[ModuleType]:

@@ -20,7 +20,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.aggregates import AGGREGATES, OwnAggregate
-from windrow.api.by_value import pickled_by_value, unpickled
+from windrow.api.by_value import UnpickledInTask, pickled_by_value
 from windrow.api.engine import Engine
 from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
 from windrow.api.several_passes import Collected, apart, one_pass_sql, together
@@ -109,10 +109,10 @@ def sliding(
     schema = spec.result_schema(first)
     _check_names(schema)
     final = _FinalStep(spec, tuple(plans.values()), tuple(map(Collected.of, passes)), schema)
-    packed = pickled_by_value(final, own.values())
+    packed, opened = pickled_by_value(final, own.values()), UnpickledInTask()
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return unpickled(packed).answer(pa.Table.from_batches(batches))
+        return opened(packed).answer(batches)
 
     # A shard holds many keys: a task is then one call into Python, not one a key.
     spread = [F.col(key_name(i)) for i in range(len(spec.keys))] or [F.lit(0)]
@@ -257,7 +257,8 @@ class _FinalStep:
     passes: tuple[Collected, ...]
     schema: pa.Schema
 
-    def answer(self, collected: pa.Table) -> Iterator[pa.RecordBatch]:
+    def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        collected = pa.Table.from_batches(batches)
         partials = [collected]
         if len(self.passes) > 1:
             partials = [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from contextlib import contextmanager
 from hashlib import sha256
 from threading import RLock
@@ -40,6 +41,13 @@ END_OF_REASON = re.compile(
 )
 """Where a message of Spark's stops to be for people. What it advises where a file is away (REFRESH TABLE) is
 for those who have the DataFrame in hand."""
+WRITE_MICROSECONDS = 'df.to_parquet(path, coerce_timestamps="us") writes them so that Spark reads them'
+ADVICE = {
+    r"TIMESTAMP\(NANOS": f"pandas writes timestamps in nanoseconds; {WRITE_MICROSECONDS}.",
+    r"Expected Spark type timestamp\w*, actual Parquet type INT64": "If these are timestamps in nanoseconds, "
+    f"as pandas writes them: {WRITE_MICROSECONDS}. If they are numbers, declare the column as BIGINT.",
+}
+"""What to do about some of Spark's complaints, by a pattern in them."""
 VIEWS = RLock()
 """Held while temporary views have Windrow's names; analysis is immediate, so the names can be reused."""
 
@@ -168,13 +176,25 @@ def reason(error: BaseException) -> str:
     while (cause := getattr(error, "_cause", None)) is not None:
         error = cause
         chain.append(str(error))
+    if any("No module named 'windrow'" in text for text in chain):
+        return workers_without_windrow()
     told = [text for text in chain if CONDITION.search(text)]
     told = told or [text for text in chain if "Exception thrown in awaitResult" not in text][:1] or chain[:1]
     told = list(dict.fromkeys(map(_brief, told)))
     if any("[FAILED_READ_FILE.NO_HINT]" in text for text in chain):
         # A file that cannot be read says where; its cause says what is wrong with it.
-        return " ".join([*told, _brief(chain[-1])][:2])
-    return told[0]
+        told = [" ".join([*told, _brief(chain[-1])][:2])]
+    advice = [advised for pattern, advised in ADVICE.items() if re.search(pattern, told[0])]
+    return " ".join([told[0], *advice])
+
+
+def workers_without_windrow() -> str:
+    """What to say when Spark's tasks cannot import Windrow: a session that the user started may run them by
+    whichever Python comes first."""
+    return (
+        "Spark's Python workers run a Python that has no Windrow. Before Spark starts, set PYSPARK_PYTHON "
+        f"(or spark.pyspark.python) to one that has, on every machine; here that is {sys.executable}"
+    )
 
 
 def _brief(text: str) -> str:
