@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import sqlite3
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -77,22 +78,52 @@ def put_into_home(home, program):
     database.close()
 
 
-@pytest.mark.parametrize("window", ["[RANGE 10 S SLIDE 5 S]", "[PARTITION BY k ROWS 20 SLIDE 5]"])
-def test_a_program_in_the_home_does_not_run(spark, tmp_path, window):
+@dataclass(frozen=True)
+class Point:
+    """A type that no class of this file lists for its states."""
+
+    x: float
+
+
+class Points(Tags):
+    def lift(self, x):
+        return frozenset([Point(x)])
+
+
+def conditions(engine):
+    return {query.name: query.quarantined for query in engine.status().queries}
+
+
+def test_a_program_in_the_home_does_not_run(spark, tmp_path):
+    """Neither in the place of a state nor in that of an array of states; only their queries suffer."""
     files = Files(spark, tmp_path / "in")
     for number in range(2):
         files.add(20 * number, 20 * number + 20)
         engine = windrow.Engine(tmp_path / "home", spark=spark)
         engine.stream("events", files.path, timestamp="ts")
         engine.aggregate("tags", Tags)
-        engine.query("q", f"SELECT k, tags(v) AS n FROM events {window} GROUP BY k")
+        engine.aggregate("points", Points)
+        engine.query("all", "SELECT COUNT(*) AS n FROM events [RANGE 20 S SLIDE 20 S]")
+        engine.query("range", "SELECT k, tags(v) AS n FROM events [RANGE 10 S SLIDE 5 S] GROUP BY k")
+        engine.query("rows", "SELECT k, tags(v) AS n FROM events [PARTITION BY k ROWS 20 SLIDE 5] GROUP BY k")
         if number == 0:
+            engine.query("unlisted", "SELECT points(v) AS n FROM events [RANGE 10 S SLIDE 5 S]")
+        match = "a state mentions " + (rf"{__name__}\.Point, " if number == 0 else r"posix\.mkdir, ")
+        with pytest.raises(windrow.QueryFailed, match=match):
             engine.run(seal=False)
+        if number == 0:
+            assert [name for name, error in conditions(engine).items() if error is not None] == ["unlisted"]
+            engine.drop("unlisted")
             engine.close()
             put_into_home(tmp_path / "home", Runs(tmp_path / "ran"))
-    with engine, pytest.raises(windrow.QueryFailed, match=r"a state mentions posix\.mkdir"):
-        engine.run(seal=False)
-    assert not (tmp_path / "ran").exists()
+    with engine:
+        assert not (tmp_path / "ran").exists()
+        told = conditions(engine)
+        assert told.pop("all") is None
+        assert all(
+            "a state mentions posix.mkdir, which is neither plain nor listed" in why for why in told.values()
+        )
+        assert [row.n for row in engine.results("all").collect()] == [200]
 
 
 def test_a_home_names_no_class_for_spark_to_load(spark, tmp_path):

@@ -45,10 +45,12 @@ PLAIN = frozenset(
 class UnknownType(QueryFailed):
     """A state mentions something else than plain values and the types that it is known to be made of."""
 
-    def __init__(self, mentioned: str) -> None:
-        super().__init__(
-            f"a state mentions {mentioned}, which is neither plain nor listed: name the type in state_types "
-            "of the aggregate, or write its pack and unpack"
+    @classmethod
+    def named(cls, *names: str | None) -> UnknownType:
+        """The error about a module and a name in it."""
+        return cls(
+            f"a state mentions {'.'.join(filter(None, names))}, which is neither plain nor listed: name the "
+            "type in state_types of the aggregate, or write its pack and unpack"
         )
 
 
@@ -82,7 +84,7 @@ class _Pickler(pickle.Pickler):
         if name is not None:
             mentioned = (value.__module__, name)
             if mentioned not in PLAIN and mentioned not in self._known:
-                raise UnknownType(".".join(filter(None, mentioned)))
+                raise UnknownType.named(*mentioned)
         if type(value) is ZoneInfo and value.key is not None:
             return ZoneInfo, (value.key,)  # by itself it mentions `getattr`
         return NotImplemented
@@ -100,13 +102,13 @@ class _Unpickler(pickle.Unpickler):
             return super().find_class(module, name)
         if (module, name) == ("builtins", "getattr"):
             return _way_to_a_zone
-        raise UnknownType(f"{module}.{name}")
+        raise UnknownType.named(module, name)
 
 
 def _way_to_a_zone(owner: Any, name: str) -> Any:
     """What `getattr` may be used for: homes of format 4 have time zones that are written with it."""
     if owner is not ZoneInfo or name != "_unpickle":
-        raise UnknownType("builtins.getattr")
+        raise UnknownType.named("builtins", "getattr")
     return ZoneInfo._unpickle  # type: ignore[attr-defined]
 
 

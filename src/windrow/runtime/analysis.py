@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_type
 from windrow.errors import StatementError
 from windrow.logical import view_name
 from windrow.runtime.catalog import FORMAT
-from windrow.runtime.changing_values import refuse_changing_values
+from windrow.runtime.changing_values import ChangingValues
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,6 +58,7 @@ class SparkAnalyst:
     def __init__(self, spark: SparkSession, catalog: Catalog | None = None) -> None:
         self._spark = spark
         self._catalog = catalog
+        self._changing_values = ChangingValues(spark)
         self._functions: frozenset[str] | None = None
         self._frames: dict[pa.Schema, DataFrame] = {}
         self._settings: tuple[str, ...] | None = None
@@ -89,7 +90,7 @@ class SparkAnalyst:
         try:
             with quiet():
                 answer = select(self._spark, sql, frames)
-                refuse_changing_values(answer)
+                self._changing_values.refuse(answer)
                 return arrow_schema(answer.schema)
         except SPARK_ERRORS as error:
             raise StatementError(reason(error)) from error

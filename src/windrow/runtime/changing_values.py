@@ -18,7 +18,7 @@ from windrow.errors import StatementError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 DATES = ("date", "timestamp", "timestamp_ntz")
 SPECIAL = re.compile(r"\s*(now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE)
@@ -28,28 +28,38 @@ OF_THE_SESSION = "CurrentTimeZone"
 WHY = "changes by itself, so a window's answer would not be repeatable"
 
 
-def refuse_changing_values(frame: DataFrame) -> None:
-    """Raise a StatementError if a frame has values that would be other ones in another batch or restart.
+class ChangingValues:
+    """Looks for them, with the rules of one session's Spark: finding the rules takes more calls than using
+    them."""
 
-    Its `text` is the date that Spark takes for one, if that is it.
-    """
-    rules = frame.sparkSession._jvm.org.apache.spark.sql.catalyst.optimizer  # type: ignore[union-attr]
-    plan = frame._jdf.queryExecution().analyzed()
-    if not plan.deterministic():
-        raise StatementError(f"{_called(_random(plan))} {WHY}")
-    plan = rules.ReplaceExpressions.apply(plan)
-    if plan.fastEquals(rules.SpecialDatetimeValues.apply(rules.ComputeCurrentTime.apply(plan))):
-        return
-    for expression in _expressions(plan):
-        kind = expression.nodeName()
-        if kind.startswith(("Current", "Local", "Now")) and kind != OF_THE_SESSION:
-            raise StatementError(f"{_called(expression)} {WHY}")
-        date = _special_date(expression) if kind.lower() == "cast" else None
-        if date is not None:
-            raise StatementError(
-                f"'{date}' is a {expression.dataType().typeName()} here, which {WHY}", date,
-                hint="write the date or the time out",
-            )  # fmt: skip
+    def __init__(self, spark: SparkSession) -> None:
+        rules = spark._jvm.org.apache.spark.sql.catalyst.optimizer  # type: ignore[union-attr]
+        self._spell_out = rules.ReplaceExpressions
+        self._replace_time = rules.ComputeCurrentTime
+        self._replace_dates = rules.SpecialDatetimeValues
+
+    def refuse(self, frame: DataFrame) -> None:
+        """Raise a StatementError if a frame has values that would be other ones in another batch or restart.
+
+        Its `text` is the date that Spark takes for one, if that is it.
+        """
+        plan = frame._jdf.queryExecution().analyzed()
+        if not plan.deterministic():
+            raise StatementError(f"{_called(_random(plan))} {WHY}")
+        plan = self._spell_out.apply(plan)
+        if plan.fastEquals(self._replace_dates.apply(self._replace_time.apply(plan))):
+            return
+        for expression in _expressions(plan):
+            kind = expression.nodeName()
+            if kind.startswith(("Current", "Local", "Now")) and kind != OF_THE_SESSION:
+                raise StatementError(f"{_called(expression)} {WHY}")
+            date = _special_date(expression) if kind.lower() == "cast" else None
+            if date is not None:
+                raise StatementError(
+                    f"'{date}' is a {expression.dataType().typeName()} here, which {WHY}",
+                    date,
+                    hint="write the date or the time out",
+                )
 
 
 def _special_date(cast: Any) -> str | None:

@@ -280,7 +280,7 @@ class Epochs:
             operator = tree.state.operator
             horizons[tree.id] = None if part.progress.sealed else operator.horizon
             if not part.progress.sealed:
-                states.append(State(tree.id, operator.closed_slices(), operator.open_slices()))
+                states.append(_at_rest(part, tree))
         if part.progress.sealed:
             forest.leave([number for tree in part.trees for number in tree.members], part.evaluated)
         for query in part.queries:
@@ -339,6 +339,16 @@ class Epochs:
 def _until(part: Part) -> int | None:
     """Up to where windows are answered."""
     return END_OF_TIME if part.progress.sealed else part.progress.watermark
+
+
+def _at_rest(part: Part, tree: RunningTree) -> State:
+    """The state of a tree as it is written down, which a function of the user's may not be able to do."""
+    assert tree.state is not None
+    operator = tree.state.operator
+    try:
+        return State(tree.id, operator.closed_slices(), operator.open_slices())
+    except Exception as error:
+        raise _blamed(part, tree, tree.members, error) from error
 
 
 def _blamed(part: Part, tree: RunningTree, queries: Iterable[int], error: Exception) -> Exception:
