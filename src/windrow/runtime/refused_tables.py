@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.runtime.analysis import arrow_schema
 from windrow.runtime.catalog import DataFile
-from windrow.runtime.durable import check
+from windrow.runtime.committed import address, read_committed
 from windrow.runtime.folder_names import folder_name
 from windrow.runtime.refused import apart, dead_rows, late_rows
 
@@ -75,28 +74,16 @@ def read_late(spark: SparkSession, home: Home, stream: str, columns: pa.Schema |
     """The late rows of a stream: its columns as far as they were in use, how late, and where from."""
     files = home.catalog.files("late", stream)
     if columns is None:  # a stream that this engine has not been told of: what the files say
-        schemas = [_schema(spark, home.path / file.path) for file in files[-1:]]
-        columns = schemas[0] if schemas else pa.schema([])
+        columns = (
+            arrow_schema(spark.read.parquet(address(home, files[-1])).schema) if files else pa.schema([])
+        )
         columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, "_late_by")])
     columns = pa.schema([field.with_name(apart(field.name)) for field in columns])
     fields = [*columns, pa.field("_late_by", pa.duration("us")), *ORIGIN]
-    return _read(spark, home, files, pa.schema(fields))
+    return read_committed(spark, home, files, pa.schema(fields))
 
 
 def read_dead(spark: SparkSession, home: Home, stream: str) -> DataFrame:
     """The dead letters of a stream: why, the text, and where from."""
     fields = [pa.field("_reason", pa.string()), pa.field("_raw", pa.string()), *ORIGIN]
-    return _read(spark, home, home.catalog.files("dead", stream), pa.schema(fields))
-
-
-def _schema(spark: SparkSession, path: Path) -> pa.Schema:
-    return arrow_schema(spark.read.parquet(f"file://{path}").schema)
-
-
-def _read(spark: SparkSession, home: Home, files: list[DataFile], schema: pa.Schema) -> DataFrame:
-    for file in files:
-        check(home.path / file.path, file.bytes, None)
-    spark_schema = from_arrow_schema(schema)
-    if not files:
-        return spark.createDataFrame([], spark_schema)
-    return spark.read.schema(spark_schema).parquet(*(f"file://{home.path / file.path}" for file in files))
+    return read_committed(spark, home, home.catalog.files("dead", stream), pa.schema(fields))

@@ -16,11 +16,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.operators.shared_aggregate import QUERY as QUERY
 from windrow.runtime.catalog import DataFile
-from windrow.runtime.durable import check, new_path, reading
+from windrow.runtime.committed import read_committed
+from windrow.runtime.durable import new_path, reading
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,19 +127,13 @@ def read_results(
         for file in home.catalog.files("results", query.schema_id)
         if earliest is None or file.latest is None or file.latest > earliest
     ]
-    for file in files:
-        check(home.path / file.path, file.bytes, None)
     schema = query.schema.append(pa.field(QUERY, pa.int32())).append(pa.field(EPOCH, pa.int64()))
-    spark_schema = from_arrow_schema(schema)
-    unwanted = [QUERY] if epochs else [QUERY, EPOCH]
-    if not files:
-        return spark.createDataFrame([], spark_schema).drop(*unwanted)
-    frame = spark.read.schema(spark_schema).parquet(*(f"file://{home.path / file.path}" for file in files))
+    frame = read_committed(spark, home, files, schema)
     frame = frame.where(F.col(QUERY) == query.id)
     if earliest is not None:
         bound = pa.scalar(earliest).cast(query.schema.field(END).type).as_py()
         frame = frame.where(F.col(END) > F.lit(bound))
-    return frame.drop(*unwanted)
+    return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))
 
 
 def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:
