@@ -7,6 +7,7 @@ once the home says so.
 from __future__ import annotations
 
 from contextlib import suppress
+from operator import itemgetter
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ import pyarrow.parquet as pq
 import pyarrow.types as pat
 from pyspark.sql import functions as F
 
+from windrow.errors import HomeError
 from windrow.operators.shared_aggregate import QUERY as QUERY
 from windrow.runtime.catalog import DataFile
 from windrow.runtime.committed import read_committed
@@ -137,16 +139,63 @@ def read_results(
 
 
 def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:
-    """The committed answers of a query in the epochs after one, epoch by epoch, as Arrow."""
-    for file in home.catalog.files("results", query.schema_id):
-        if file.last_epoch > epoch:
-            path = home.path / file.path
-            wanted = (pc.field(QUERY) == query.id) & (pc.field(EPOCH) > epoch)
-            with reading(path):
-                rows = pq.read_table(path, filters=wanted)
-            for number in pc.unique(rows[EPOCH]).sort().to_pylist():
-                answers = rows.filter(pc.field(EPOCH) == number).drop_columns([QUERY, EPOCH])
-                yield number, answers.cast(query.schema)
+    """The committed answers of a query in the epochs after one: each epoch once, whole, in order."""
+    given = epoch
+    while True:
+        files = [file for file in home.catalog.files("results", query.schema_id) if file.last_epoch > given]
+        try:
+            for number, answers in _by_epoch(home, files, query, given):
+                yield number, answers
+                given = number
+            return
+        except HomeError:
+            # Whoever takes the answers may have taken longer than replaced files stay: on with what took
+            # their place.
+            listed = {file.path for file in home.catalog.files("results", query.schema_id)}
+            if listed.issuperset(file.path for file in files):
+                raise
+
+
+def _by_epoch(
+    home: Home, files: list[DataFile], query: StoredQuery, after: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """The answers of a query in some files, epoch by epoch.
+
+    An epoch's answers may be in several files (a query that moves from one Spark task to another answers
+    into those of both), and compaction may have merged some of these with files of other epochs. So row
+    groups are read in the order of their earliest epochs, and an epoch is given when no group that is left
+    can have more of it. In memory are the answers of the epochs that are not yet whole.
+    """
+    pieces: dict[int, list[pa.Table]] = {}
+    groups = [found for file in files for found in _row_groups(home, file, query.id, after)]
+    for earliest, path, group in sorted(groups, key=itemgetter(0)):
+        for epoch in sorted(epoch for epoch in pieces if epoch < earliest):
+            yield epoch, pa.concat_tables(pieces.pop(epoch))
+        with reading(path), pq.ParquetFile(path) as file:
+            rows = file.read_row_group(group)
+        rows = rows.filter((pc.field(QUERY) == query.id) & (pc.field(EPOCH) > after))
+        for epoch in pc.unique(rows[EPOCH]).to_pylist():
+            own = rows.filter(pc.field(EPOCH) == epoch).drop_columns([QUERY, EPOCH])
+            pieces.setdefault(epoch, []).append(own.cast(query.schema))
+    for epoch in sorted(pieces):
+        yield epoch, pa.concat_tables(pieces.pop(epoch))
+
+
+def _row_groups(home: Home, file: DataFile, query: int, after: int) -> Iterator[tuple[int, Path, int]]:
+    """The row groups of a file that may have answers of a query in the epochs after one: the earliest of
+    these, the file, and which group it is."""
+    path = home.path / file.path
+    with reading(path), pq.ParquetFile(path) as parquet:
+        column = {parquet.schema.column(place).path: place for place in range(len(parquet.schema))}
+        for group in range(parquet.num_row_groups):
+            found = parquet.metadata.row_group(group)
+            whose, when = (found.column(column[name]).statistics for name in (QUERY, EPOCH))
+            earliest, latest = file.first_epoch, file.last_epoch
+            if when is not None and when.has_min_max:
+                earliest, latest = when.min, when.max
+            has_query = whose is None or not whose.has_min_max or whose.min <= query <= whose.max
+            if has_query and latest > after:
+                yield earliest, path, group
 
 
 def _repeats(of_type: pa.DataType) -> bool:

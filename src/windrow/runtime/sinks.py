@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.errors import HomeError
 from windrow.runtime.logs import event
 from windrow.runtime.results import answers_since
 
@@ -35,36 +34,38 @@ def deliver(home: Home, query: RunningQuery, epoch: int, answers: list[pa.Table]
     """Give a sink the answers of an epoch that has been committed, and before them what it missed."""
     if query.sink_error is not None:
         _deliver_backlog(home, query)
-        return
-    assert query.sink is not None
-    try:
-        if answers:
-            query.sink(epoch, pa.concat_tables(answers))
+    elif not answers or _call(query, epoch, answers):
         query.stored = replace(query.stored, delivered=epoch)
-    except Exception as error:
-        _note_error(query, error)
 
 
 def _deliver_backlog(home: Home, query: RunningQuery) -> None:
-    assert query.sink is not None
     assert query.stored.delivered is not None
+    for epoch, answers in answers_since(home, query.stored, query.stored.delivered):
+        if not _call(query, epoch, [answers]):
+            return
+        query.stored = replace(query.stored, delivered=epoch)
+    query.sink_error = None
+
+
+def _call(query: RunningQuery, epoch: int, answers: list[pa.Table]) -> bool:
+    """Call a sink; whether it took the answers.
+
+    Whatever it raises is its own failure, `sys.exit()` and its kind too: they would end a thread of ours, or
+    of Spark's, and with it the stream. Only Ctrl-C is meant for the whole process.
+    """
+    assert query.sink is not None
     try:
-        for epoch, answers in answers_since(home, query.stored, query.stored.delivered):
-            query.sink(epoch, answers)
-            query.stored = replace(query.stored, delivered=epoch)
-        query.sink_error = None
-    except HomeError:
+        query.sink(epoch, pa.concat_tables(answers))
+    except KeyboardInterrupt:
         raise
-    except Exception as error:
-        _note_error(query, error)
-
-
-def _note_error(query: RunningQuery, error: Exception) -> None:
-    query.sink_error = error
-    event(
-        logging.WARNING, "sink_failed",
-        "the sink of query '%(query)s' failed (%(kind)s: %(reason)s); its answers are kept and come again "
-        "with the next epoch",
-        query=query.stored.name, kind=type(error).__name__, reason=str(error),
-        delivered=query.stored.delivered, error=error,
-    )  # fmt: skip
+    except BaseException as error:
+        query.sink_error = error
+        event(
+            logging.WARNING, "sink_failed",
+            "the sink of query '%(query)s' failed (%(kind)s: %(reason)s); its answers are kept and come "
+            "again with the next epoch",
+            query=query.stored.name, kind=type(error).__name__, reason=str(error),
+            delivered=query.stored.delivered, error=error,
+        )  # fmt: skip
+        return False
+    return True

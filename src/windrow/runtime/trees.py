@@ -34,7 +34,7 @@ class RunningQuery:
     stored: StoredQuery
     plan: AggregateQuery
     sink: Callable[[int, pa.Table], None] | None = None
-    sink_error: Exception | None = None
+    sink_error: BaseException | None = None
     """Why the sink is behind."""
 
 
