@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import math
 import random
+import sys
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -410,6 +411,12 @@ def lower_fails(self, s):
     raise KeyError("nothing there")
 
 
+def lift_exits(self, x):
+    if np.any(x > 40):
+        sys.exit("too large")
+    return 1, x
+
+
 def plain(self, x):
     return 1, x
 
@@ -422,6 +429,8 @@ FAILURES = {
         r"INTERPRETED: combine raised ValueError: too large: .*, given \(\d+.0, \d+.0\) and \(1.0, \d+.0\)",
     ),
     "lower": (broken(lower=lower_fails), "LOWER: lower raised KeyError: 'nothing there'"),
+    "exit": (broken(lift=lift_exits), "EXIT: lift raised SystemExit: too large, given 41.0"),
+    "leave": (broken(lower=lambda self, s: sys.exit()), "LEAVE: lower raised SystemExit"),
     "few": (broken(lift=lambda self, x: (x,)), r"FEW: lift returned .* not a tuple of 2: count, inverses"),
     "short": (
         broken(lift=lambda self, x: (1, x[1:])),
@@ -450,7 +459,7 @@ def test_a_function_that_fails_is_named_and_the_others_are_answered(spark):
         with pytest.raises(
             windrow.QueryFailed, match=r"they are quarantined; the others are answered \(good\)"
         ):
-            engine.run()
+            engine.run(seal=True)
         told = {query.name: query.quarantined for query in engine.status().queries}
         for name, (_, why) in FAILURES.items():
             assert pd.Series([told[name]]).str.contains(f"^OWN_{why}").all(), told[name]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
+from threading import Thread
 
 import pytest
 
@@ -141,3 +143,71 @@ def test_an_epoch_is_one_call_however_many_pieces_its_answers_came_in(spark, tmp
     engine.run(seal=False)
     assert seen.calls == [0, 1]
     assert len(seen.rows) == engine.results("q").count() > 1 << 16
+
+
+def ended_by(call):
+    """What a call raises. It has a thread of its own: one that waits for ever must not take the tests along."""
+    raised = []
+
+    def run():
+        try:
+            call()
+        except BaseException as error:
+            raised.append(error)
+
+    thread = Thread(target=run, daemon=True)
+    thread.start()
+    thread.join(120)
+    assert not thread.is_alive(), "it hangs"
+    return raised[0] if raised else None
+
+
+def test_a_sink_that_exits_has_failed_and_the_run_goes_on(spark, files, tmp_path):
+    seen = Collecting()
+
+    def exits(epoch, answers):
+        seen(epoch, answers)
+        if epoch == 1 and seen.calls.count(1) == 1:
+            sys.exit("enough")
+
+    engine = engine_on(files, tmp_path / "home")
+    engine.sink("q", exits)
+    assert ended_by(lambda: engine.run(seal=True)) is None
+    assert seen.calls == [0, 1, 1, 2, 3]
+
+
+@pytest.mark.parametrize("seal", [False, True])
+def test_ctrl_c_in_a_sink_and_an_exit_in_a_report_end_the_run(spark, files, tmp_path, seal):
+    """In an epoch of Spark's thread, and in one of the caller's own."""
+    engine = engine_on(files, tmp_path / "home")
+    last = 3 if seal else 1
+
+    def interrupted(epoch, answers):
+        if epoch == last:
+            raise KeyboardInterrupt
+
+    def exits(report):
+        if report.epoch == last - 1:
+            sys.exit(3)
+
+    engine.sink("q", interrupted)
+    engine.on_epoch = exits
+    assert ended_by(lambda: engine.run(seal=seal)).code == 3
+    assert isinstance(ended_by(lambda: engine.run(seal=seal)), KeyboardInterrupt)
+    seen = Collecting()
+    engine.sink("q", seen)
+    engine.run(seal=seal)
+    assert min(seen.calls) == last
+
+
+def test_an_exit_in_the_report_of_a_heartbeat_ends_what_waits(spark, files, tmp_path):
+    engine = engine_on(files, tmp_path / "home", idle_timeout="1 second")
+
+    def exits(report):
+        if report.idle:
+            sys.exit(3)
+
+    engine.on_epoch = exits
+    with engine.start(trigger="20 milliseconds") as live:
+        assert ended_by(live.wait).code == 3
+        assert not live.active

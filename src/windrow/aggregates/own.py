@@ -153,7 +153,7 @@ class OwnFunction:
                 yield
         except (QueryFailed, MemoryError):
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             told = f", given {shown_all(given)}" if given else ""
             raise self.failed(method, f"raised {raised(error)}{told}") from error
 

@@ -150,7 +150,7 @@ def _culprit(function: OwnFunction, arrays: list[Array]) -> QueryFailed | None:
             try:
                 with np.errstate(all="ignore"):
                     function.own.lift(*part)
-            except Exception:
+            except (Exception, SystemExit):
                 return _culprit(function, part)
         return None
     try:

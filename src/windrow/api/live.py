@@ -27,7 +27,7 @@ class Live:
         self._every = every
         self._stopping = Event()
         self._ended: list[Reader] = []
-        self._failure: Exception | None = None
+        self._failure: BaseException | None = None
         self._heart = Thread(target=self._repeat, args=[running.beat], name="windrow heartbeat", daemon=True)
         self._clerk = Thread(target=self._repeat, args=[running.serve], name="windrow requests", daemon=True)
 
@@ -91,7 +91,7 @@ class Live:
         while not self._stopping.wait(self._every) and self._failure is None:
             try:
                 work()
-            except Exception as error:
+            except BaseException as error:  # also sys.exit() in a callback: nobody would see a heart stop
                 self._failure = error
                 for reader in self._readers:
                     reader.stop()

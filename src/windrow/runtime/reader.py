@@ -49,7 +49,7 @@ class Reader:
         self.runner = runner
         self.queries = queries
         """The queries that its rows are for."""
-        self.failure: Exception | None = None
+        self.failure: BaseException | None = None
         """What stopped it, unless that was `stop`."""
         self.gave_up = False
         """Whether a batch was given up."""
@@ -88,7 +88,11 @@ class Reader:
                 check_dead(self.runner)
                 if self.runner.listening is not None:
                     self.runner.listening.begin()
-            except Exception as error:
+            except BaseException as error:
+                if not isinstance(error, Exception):
+                    self.failure = error
+                    # py4j answers Spark, which waits for that, only if what ends the callback is an Exception.
+                    raise WindrowError(f"{type(error).__name__} ended the batch") from error
                 if not (self._stopping or isinstance(error, Stopped)):
                     self.failure = error  # Spark would hand it on as text
                     raise
@@ -226,10 +230,10 @@ class Reader:
         except ENGINE_ERRORS as error:
             raise self._explained(error) from error
 
-    def _explained(self, error: Exception) -> WindrowError:
+    def _explained(self, error: BaseException) -> BaseException:
         ours = self.failure
-        if isinstance(ours, WindrowError):
-            return ours
+        if isinstance(ours, WindrowError) or not isinstance(ours, Exception | None):
+            return ours  # a wish to exit, or Ctrl-C, is for whoever waits
         fault = failure(ours or error)
         if isinstance(fault, MachineFailed):
             told = f"stream '{self.runner.stream.name}' stopped: {fault.problem}. {NOTHING_LOST}"
