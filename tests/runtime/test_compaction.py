@@ -37,6 +37,7 @@ def small(monkeypatch):
     """Few files are many, so that tests need not write thousands."""
     monkeypatch.setattr(compaction, "FAN", 3)
     monkeypatch.setattr(home, "GRACE_SECONDS", 0)
+    monkeypatch.setattr(home, "LEAST_GRACE_SECONDS", 0)
 
 
 class Ages:
@@ -92,7 +93,7 @@ class Ages:
 def test_many_epochs_leave_few_files_and_all_their_answers(tmp_path):
     """Enough for files of three levels, 16 × 16 of the first in one of the last; `script/soak` has ten thousand."""
     ages = Ages(tmp_path / "home", window=120)
-    compactor = Compactor(ages.home, lambda: 0.0)
+    compactor = Compactor(ages.home, lambda: float(number))
     for number in range(300):
         ages.epoch(number)
         compactor.compact()
@@ -229,12 +230,12 @@ def test_the_rows_of_a_dropped_query_go_with_the_next_merge(tmp_path, small):
     compactor = Compactor(ages.home, lambda: 1.0)
     for number in range(8):
         ages.epoch(number)
-    ages.home.drop_query(ages.queries[0])
+    ages.home.drop_query(ages.queries[0], 1.0)
     ages.queries = ages.queries[1:]
     ages.epoch(8)
     compactor.compact()
     assert {row[1] for row in ages.answers()} == {ages.ids[1]}
-    ages.home.drop_query(ages.queries[0])
+    ages.home.drop_query(ages.queries[0], 1.0)
     assert ages.home.catalog.files("results") == []
 
 
@@ -291,6 +292,30 @@ def test_late_rows_and_dead_letters_are_kept_for_their_retain(spark, tmp_path, s
         Compactor(engine._home, lambda: now[0]).compact()
     assert engine.late("events").count() == 0
     assert engine.progress("events").late == 40
+
+
+def test_replaced_files_stay_for_a_minute_however_many_they_are(tmp_path):
+    """Of twenty result schemas, one epoch can replace 320."""
+    opened = Home(tmp_path / "home")
+    paths = [opened.new_path(f"results/{number % 20}", number, "parquet") for number in range(320)]
+
+    def left():
+        return sum(path.exists() for path in paths)
+
+    for path in paths:
+        path.write_bytes(b"")
+    with opened.catalog.transaction() as database:
+        opened.catalog.forget_files(database, [opened.name_of(path) for path in paths], 1000.0)
+    opened.remove_doomed(1059.0)
+    assert left() == 320
+    opened.remove_doomed(1060.0)
+    assert left() == home.GRACE_FILES
+    opened.remove_doomed(0.0)  # the clock is set back, and they do not wait until it is again what it was
+    opened.remove_doomed(599.0)
+    assert left() == home.GRACE_FILES
+    opened.remove_doomed(600.0)
+    assert left() == 0
+    assert opened.catalog.rows("SELECT count(*) FROM doomed") == [(0,)]
 
 
 def test_a_large_file_is_not_merged_around(tmp_path, small, monkeypatch):

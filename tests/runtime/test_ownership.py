@@ -51,15 +51,18 @@ def epoch(number, batch=None, **streams):
 WRITES = {
     "an epoch": lambda home: home.commit(epoch(0)),
     "compaction": lambda home: home.replace_files([], [], 0.0),
-    "removal of replaced files": lambda home: home.remove_doomed(0.0),
+    "removal of replaced files": lambda home: home.remove_doomed(1e9),
     "deliveries": lambda home: home.note_delivered({1: 7}),
-    "a query that goes": lambda home: home.drop_query(home.catalog.query("q")),
+    "a query that goes": lambda home: home.drop_query(home.catalog.query("q"), 0.0),
 }
 
 
 @pytest.mark.parametrize("what", WRITES)
 def test_who_lost_the_home_writes_nothing_and_names_who_has_it(what, tmp_path, held):
-    Home(tmp_path / "home").catalog.add_query("q", SQL, "s", pa.schema([("n", pa.int64())]))
+    home = Home(tmp_path / "home")
+    home.catalog.add_query("q", SQL, "s", pa.schema([("n", pa.int64())]))
+    with home.catalog.transaction() as database:
+        home.catalog.forget_files(database, ["results/replaced"], 0.0)
     first, second = taken_over(tmp_path / "home", held)
     before = dump(second)
     with pytest.raises(HomeError, match=rf"was taken over by process {os.getpid()} on .* UTC\. This engine"):

@@ -12,8 +12,9 @@ from windrow.runtime import compaction, home
 @pytest.fixture(scope="module", autouse=True)
 def compacting_often():
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((compaction, "FAN"), (home, "GRACE_SECONDS"), (home, "GRACE_FILES")):
-            patch.setattr(module, name, getattr(module, name))  # put back in the end
+        patch.setattr(compaction, "FAN", compaction.FAN)  # put back in the end
+        for name in ("GRACE_SECONDS", "GRACE_FILES", "LEAST_GRACE_SECONDS"):
+            patch.setattr(home, name, getattr(home, name))
         compact_often()
         yield
 

@@ -128,6 +128,7 @@ def compact_often() -> None:
     compaction.FAN = 4
     home.GRACE_SECONDS = 0
     home.GRACE_FILES = 4
+    home.LEAST_GRACE_SECONDS = 0
 
 
 def play(

@@ -40,6 +40,9 @@ if TYPE_CHECKING:
 FOLDERS = ("results", "slices", "late", "dead")
 GRACE_SECONDS, GRACE_FILES = 600, 200
 """How long, and how many, files stay on disk that compaction replaced: a DataFrame may be reading them."""
+LEAST_GRACE_SECONDS = 60
+"""How long they stay however many they are: of twenty result schemas, one epoch can replace 320, and those
+who have just asked for a DataFrame must be able to read it."""
 
 
 @dataclass(frozen=True)
@@ -312,13 +315,19 @@ class Home:
 
     def remove_doomed(self, clock: float) -> None:
         """Remove replaced files that nobody can be reading any more."""
-        with self.transaction() as database:
-            rows = database.execute("SELECT path, clock FROM doomed ORDER BY clock DESC, path").fetchall()
-            paths = [
-                path for place, (path, since) in enumerate(rows)
-                if place >= GRACE_FILES or since + GRACE_SECONDS <= clock
-            ]  # fmt: skip
-            database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])
+        rows = self.catalog.rows("SELECT path, clock FROM doomed ORDER BY clock DESC, path")
+        paths = [
+            path
+            for place, (path, since) in enumerate(rows)
+            if clock - since >= (GRACE_SECONDS if place < GRACE_FILES else LEAST_GRACE_SECONDS)
+        ]
+        ahead = [path for path, since in rows if since > clock]  # the clock was set back: they count from now
+        if paths or ahead:
+            with self.transaction() as database:
+                database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])
+                database.executemany(
+                    "UPDATE doomed SET clock = ? WHERE path = ?", [(clock, path) for path in ahead]
+                )
         for path in paths:
             (self.path / path).unlink(missing_ok=True)
 
@@ -332,7 +341,7 @@ class Home:
             check(self.path / file.path, file.bytes, file.checksum)
         return len(files)
 
-    def drop_query(self, query: StoredQuery, clock: float = 0.0) -> None:
+    def drop_query(self, query: StoredQuery, clock: float) -> None:
         """Forget a query and its state; its results can no longer be read. Raises HomeInUse if another
         engine runs here."""
         with self.changing() as database:

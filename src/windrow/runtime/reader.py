@@ -91,7 +91,7 @@ class Reader:
             except BaseException as error:
                 if not isinstance(error, Exception):
                     self.failure = error
-                    # py4j answers Spark, which waits for that, only if what ends the callback is an Exception.
+                    # py4j answers Spark, which waits for it, only if what ends the callback is an Exception.
                     raise WindrowError(f"{type(error).__name__} ended the batch") from error
                 if not (self._stopping or isinstance(error, Stopped)):
                     self.failure = error  # Spark would hand it on as text
