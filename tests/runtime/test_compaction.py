@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
 from windrow.runtime import compaction, faults, home
-from windrow.runtime.catalog import Progress
+from windrow.runtime.catalog import DataFile, Progress
 from windrow.runtime.compaction import Compactor
 from windrow.runtime.home import Advance, Epoch, Home
 from windrow.runtime.results import ResultWriter
@@ -43,12 +44,14 @@ def small(monkeypatch):
 class Ages:
     """Epochs of a home, without Spark: answers of a few rows and slices, as an epoch writes them."""
 
-    def __init__(self, path, retain=None, queries=2, window=5):
+    def __init__(self, path, retain=None, queries=2, window=5, schemas=1):
         self.home = Home(path)
         self._running = ExitStack()
         self._running.enter_context(self.home.running())
+        of_schema = [SCHEMA.set(2, pa.field(f"n{'' if i == 0 else i}", pa.int64())) for i in range(schemas)]
         self.queries = [
-            self.home.catalog.add_query(f"q{i}", "SELECT …", "s", SCHEMA, retain) for i in range(queries)
+            self.home.catalog.add_query(f"q{i}", "SELECT …", "s", of_schema[i % schemas], retain)
+            for i in range(queries)
         ]
         self.log = SliceLog(self.home, "s")
         self.window = window
@@ -61,11 +64,13 @@ class Ages:
         """Let another engine take the home."""
         self._running.close()
 
-    def epoch(self, number, rows=1):
+    def epoch(self, number, rows=1, at=None):
+        """An epoch whose windows end at a second: that of its number, if no other is given."""
+        end = (number if at is None else at) * 1_000_000
         results = ResultWriter(self.home.path, number)
         for query in self.queries:
-            instants = pa.array([number * 1_000_000], pa.int64()).cast(SCHEMA.field("window_end").type)
-            answers = pa.table([instants, instants, pa.array([query.id * number])], schema=SCHEMA)
+            instants = pa.array([end], pa.int64()).cast(SCHEMA.field("window_end").type)
+            answers = pa.table([instants, instants, pa.array([query.id * number])], schema=query.schema)
             results.write(query.schema_id, answers.append_column("_query", pa.array([query.id], pa.int32())))
         closed, opened = (
             pa.table({"_slice": [number] * rows, "x": [number] * rows}),
@@ -79,7 +84,7 @@ class Ages:
         epoch.unneeded = self.log.unneeded(dict.fromkeys(self.ids, number - self.window), self.ids)
         epoch.streams["s"] = Advance(Progress(batch=number, watermark=number), number, rows=1)
         for query in self.home.catalog.queries():
-            epoch.queries.append(replace(query, latest_end=number * 1_000_000, answers=number))
+            epoch.queries.append(replace(query, latest_end=end, answers=number))
         self.home.commit(epoch)
 
     def answers(self):
@@ -290,8 +295,74 @@ def test_late_rows_and_dead_letters_are_kept_for_their_retain(spark, tmp_path, s
     now[0] += 3601
     with engine._home.running():
         Compactor(engine._home, lambda: now[0]).compact()
-    assert engine.late("events").count() == 0
-    assert engine.progress("events").late == 40
+    assert engine.late("events").count() == 40  # no epoch has seen that it is later
+    files.add(4, 5)
+    engine.run(seal=False)
+    assert engine.late("events").count() == 10
+    assert engine.progress("events").late == 50
+
+
+class Refused:
+    """A home whose epochs, made without Spark, each refuse a row, which is kept for two days."""
+
+    def __init__(self, path):
+        self.home, self.epochs = Home(path), 0
+        self._running = ExitStack()
+        self._running.enter_context(self.home.running())
+        self.home.catalog.define("s", "stream", {"retain": 2 * DAY})
+
+    def epoch(self, clock):
+        path = self.home.new_path("late/s", self.epochs, "parquet")
+        pq.write_table(pa.table({"v": [self.epochs]}), path)
+        epoch = Epoch(self.epochs, clock)
+        epoch.files = [DataFile(self.home.name_of(path), "late", "s", self.epochs, self.epochs, 1)]
+        epoch.streams["s"] = Advance(Progress(batch=self.epochs, late=1), self.epochs, late=1)
+        self.home.commit(epoch)
+        self.epochs += 1
+
+    def open_again(self):
+        """As an engine of this version does with a home of another."""
+        self._running.close()
+        self.home.close()
+        self.home = Home(self.home.path)
+        self._running.enter_context(self.home.running())
+
+    def kept(self):
+        """The epochs whose rows are left after housekeeping."""
+        Compactor(self.home, lambda: 0.0).compact()
+        return [file.first_epoch for file in self.home.catalog.files("late")]
+
+
+def test_a_step_of_the_clock_does_not_let_late_rows_expire(tmp_path):
+    now, day = 1_700_000_000.0, 86_400.0
+    refused = Refused(tmp_path / "home")
+    refused.epoch(now)
+    refused.epoch(now + 30 * day)  # somebody sets the clock, or the machine was off
+    assert refused.home.catalog.clock() == now + day
+    refused.epoch(now + 30 * day + 1)
+    refused.epoch(now + 30 * day + 2)  # nor do the epochs after the step make up for it
+    assert refused.home.catalog.clock() == now + day + 2
+    refused.epoch(now)  # somebody sets it back
+    assert refused.home.catalog.clock() == now + day + 2
+    assert refused.kept() == [0, 1, 2, 3, 4]
+    refused.epoch(now + day)
+    assert refused.kept() == [1, 2, 3, 4, 5]
+    refused.epoch(now + 2 * day)
+    assert refused.kept() == [3, 4, 5, 6]
+
+
+def test_late_rows_of_a_home_of_format_4_expire_as_they_would_have(tmp_path):
+    now, day = 1_700_000_000.0, 86_400.0
+    refused = Refused(tmp_path / "home")
+    refused.epoch(now)
+    refused.epoch(now + day)
+    with refused.home.catalog.transaction() as database:
+        take_back_to_format_4(database.execute)
+    refused.open_again()
+    refused.epoch(now + 2 * day)
+    assert refused.kept() == [0, 1, 2]
+    refused.epoch(now + 2 * day + 1)
+    assert refused.kept() == [1, 2, 3]
 
 
 def test_replaced_files_stay_for_a_minute_however_many_they_are(tmp_path):
@@ -306,16 +377,91 @@ def test_replaced_files_stay_for_a_minute_however_many_they_are(tmp_path):
         path.write_bytes(b"")
     with opened.catalog.transaction() as database:
         opened.catalog.forget_files(database, [opened.name_of(path) for path in paths], 1000.0)
-    opened.remove_doomed(1059.0)
-    assert left() == 320
-    opened.remove_doomed(1060.0)
-    assert left() == home.GRACE_FILES
-    opened.remove_doomed(0.0)  # the clock is set back, and they do not wait until it is again what it was
-    opened.remove_doomed(599.0)
-    assert left() == home.GRACE_FILES
-    opened.remove_doomed(600.0)
-    assert left() == 0
+    with opened.running():
+        opened.remove_doomed(1059.0)
+        assert left() == 320
+        opened.remove_doomed(1060.0)
+        assert left() == home.GRACE_FILES
+        opened.remove_doomed(0.0)  # the clock is set back, and they do not wait until it is what it was
+        opened.remove_doomed(599.0)
+        assert left() == home.GRACE_FILES
+        opened.remove_doomed(600.0)
+        assert left() == 0
     assert opened.catalog.rows("SELECT count(*) FROM doomed") == [(0,)]
+
+
+@pytest.mark.parametrize("retain", [None, 10_000_000])
+def test_queries_are_read_once_if_answers_may_have_expired_and_otherwise_not_at_all(
+    tmp_path, monkeypatch, retain
+):
+    ages = Ages(tmp_path / "home", retain=retain, queries=40, schemas=20)
+    compactor = Compactor(ages.home, lambda: 1.0)
+    statements = []
+    rows = ages.home.catalog.rows
+
+    def noted(sql, *values):
+        statements.append(sql)
+        return rows(sql, *values)
+
+    monkeypatch.setattr(ages.home.catalog, "rows", noted)
+
+    def readings():
+        statements.clear()
+        compactor.compact()
+        return sum("FROM queries" in sql for sql in statements)
+
+    ages.epoch(0)
+    assert readings() == 1  # another engine may have left something
+    assert readings() == 0
+    ages.epoch(1)
+    assert readings() == (retain is not None)
+    ages.home.drop_query(ages.queries.pop(), 1.0)
+    assert readings() == 1
+    assert readings() == 0
+
+
+def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(tmp_path, small, monkeypatch):
+    ages = Ages(tmp_path / "home")
+    ages.queries, (other,) = ages.queries[:1], ages.queries[1:]
+    ages.epoch(0)
+    ages.epoch(1, at=20)
+    compactor = Compactor(ages.home, lambda: 1.0)
+    compactor.compact()
+    ages.stop()
+    elsewhere = Home(tmp_path / "home")
+    elsewhere.drop_query(other, 1.0)
+    query = ages.queries[0]
+    elsewhere.catalog.add_query(query.name, query.sql, query.stream, query.schema, 5_000_000)
+    looked = Event()
+    monkeypatch.setattr(
+        faults, "on_step", lambda step: looked.set() if step == "compacted files removed" else 0
+    )
+    with ages.home.running(), compactor.working():
+        assert looked.wait(60)
+    assert [file.first_epoch for file in ages.home.catalog.files("results")] == [1]
+
+
+def test_a_dropped_query_a_new_retain_and_a_failure_are_looked_at(tmp_path, small, monkeypatch):
+    ages = Ages(tmp_path / "home")
+    compactor = Compactor(ages.home, lambda: 1.0)
+    for number in (0, 1):
+        ages.epoch(number, at=20 * number)
+        compactor.compact()
+    for query in ages.queries:
+        ages.home.catalog.add_query(query.name, query.sql, query.stream, query.schema, 5_000_000)
+    with monkeypatch.context() as patch:
+        patch.setattr(ages.home, "replace_files", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            compactor.compact()
+    compactor.compact()
+    assert [file.first_epoch for file in ages.home.catalog.files("results")] == [1]
+    ages.queries, others = ages.queries[:1], ages.queries[1:]
+    ages.epoch(2, at=22)  # of one query only
+    with ages.home.catalog.transaction() as database:
+        database.execute("UPDATE queries SET latest_end = 20000000 WHERE id = ?", (others[0].id,))
+    ages.home.drop_query(ages.queries[0], 1.0)
+    compactor.compact()
+    assert [file.first_epoch for file in ages.home.catalog.files("results")] == [1]
 
 
 def test_a_large_file_is_not_merged_around(tmp_path, small, monkeypatch):

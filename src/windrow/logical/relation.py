@@ -23,7 +23,7 @@ class Stream:
     idle_timeout: int | None = None
     """How long it may be silent before event time goes on without it."""
     retain: int | None = None
-    """How long its late rows and dead letters are kept, by the clock; None: the default."""
+    """How long its late rows and dead letters are kept, by the home's clock; None: the default."""
     max_dead: int | None = None
     """More dead letters than this stop it."""
     text: bool = False

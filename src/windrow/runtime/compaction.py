@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from windrow.runtime.catalog import DataFile, StoredQuery
+    from windrow.runtime.catalog import DataFile, KeptAnswers
     from windrow.runtime.home import Home
 
 FAN = 16
@@ -55,6 +55,7 @@ class Compactor:
     def working(self) -> Iterator[None]:
         """Work in the background."""
         self._stopping = False
+        self._home.catalog.may_expire = True  # another process may have changed what can be asked for
         self._due.set()
         thread = Thread(target=self._work, name="windrow compaction", daemon=True)
         thread.start()
@@ -101,6 +102,7 @@ class Compactor:
             "SELECT kind, owner FROM files WHERE bytes < ? GROUP BY kind, owner, level HAVING count(*) >= ?",
             FULL, FAN,
         )  # fmt: skip
+        kept = self._home.catalog.kept_answers() if any(kind == "results" for kind, _ in groups) else {}
         for kind, owner in dict.fromkeys(groups):
             run: list[DataFile] = []
             for file in self._home.catalog.files(kind, owner):
@@ -109,55 +111,56 @@ class Compactor:
                     continue
                 run = [*run, file] if run and run[0].level == file.level else [file]
                 if len(run) == FAN:
-                    if not self._spans_too_much(run):
+                    if not self._spans_too_much(run, kept.get(owner, [])):
                         return run
                     run = run[1:]
         return []
 
-    def _spans_too_much(self, files: list[DataFile]) -> bool:
+    def _spans_too_much(self, files: list[DataFile], kept: list[KeptAnswers]) -> bool:
         """Whether rows that are soon to go would wait for others that are not."""
-        retain = self._retain(files[0])
-        if retain is None or any(file.earliest is None or file.latest is None for file in files):
+        kind, owner = files[0].kind, files[0].owner
+        if kind == "slices" or any(file.earliest is None or file.latest is None for file in files):
             return False
-        earliest = min(file.earliest or 0 for file in files)
-        if files[0].kind == "results":  # what has outlived its RETAIN is left out of the merged file
-            bounds = [query.retained_from for query in self._owners(files[0].owner)]
-            earliest = max(earliest, min((bound for bound in bounds if bound is not None), default=earliest))
-        return max(file.latest or 0 for file in files) - earliest > retain
+        earliest, latest = min(file.earliest or 0 for file in files), max(file.latest or 0 for file in files)
+        if kind != "results":
+            return latest - earliest > self._retain(owner)
+        if any(answers.retain is None for answers in kept):
+            return False
+        # What has outlived its RETAIN is left out of the merged file.
+        bounds = [answers.after for answers in kept if answers.after is not None]
+        span = latest - max(earliest, min(bounds, default=earliest))
+        return span > max((answers.retain or 0 for answers in kept), default=0)
 
-    def _retain(self, file: DataFile) -> int | None:
-        if file.kind == "results":
-            kept = [query.retain for query in self._owners(file.owner)]
-            return None if None in kept else max((retain or 0 for retain in kept), default=0)
-        if file.kind == "slices":
-            return None
-        found = self._home.catalog.definition(file.owner)
-        return (None if found is None else found[2].get("retain")) or DEFAULT_RETAIN
-
-    def _owners(self, schema: str) -> list[StoredQuery]:
-        return [query for query in self._home.catalog.queries() if query.schema_id == schema]
+    def _retain(self, stream: str) -> int:
+        """How long late rows and dead letters of a stream are kept, in microseconds."""
+        found = self._home.catalog.definition(stream)
+        return int((None if found is None else found[2].get("retain")) or DEFAULT_RETAIN)
 
     def _expire(self) -> None:
         """Let files go in which nothing can be asked for any more."""
-        now = self._clock()
-        for kind in ("late", "dead"):
-            old = [
-                file
-                for file in self._home.catalog.files(kind)
-                if (file.latest or 0) < int(now * 1e6) - (self._retain(file) or 0)
-            ]
-            if old:
-                self._home.replace_files(old, [], now)
+        refused = [file for kind in ("late", "dead") for file in self._home.catalog.files(kind)]
+        if refused:
+            now = int(self._home.catalog.clock() * 1e6)
+            oldest = {stream: now - self._retain(stream) for stream in {file.owner for file in refused}}
+            self._let_go([file for file in refused if (file.latest or 0) < oldest[file.owner]])
+        if self._home.catalog.may_expire:
+            self._home.catalog.may_expire = False
+            try:
+                self._expire_results()
+            except BaseException:
+                self._home.catalog.may_expire = True
+                raise
+
+    def _expire_results(self) -> None:
         results = self._home.catalog.files("results")  # before the queries: none is newer than they know
-        for schema in {file.owner for file in results}:
-            owners = self._owners(schema)
-            old = [
-                file
-                for file in results
-                if file.owner == schema and not any(_may_ask(q, file) for q in owners)
-            ]
-            if old:
-                self._home.replace_files(old, [], now)
+        kept = self._home.catalog.kept_answers()
+        self._let_go(
+            [file for file in results if not any(_may_ask(q, file) for q in kept.get(file.owner, []))]
+        )
+
+    def _let_go(self, files: list[DataFile]) -> None:
+        if files:
+            self._home.replace_files(files, [], self._clock())
 
     def _merge(self, files: list[DataFile]) -> int:
         """Merge files; how many: none if an epoch has let some go meanwhile."""
@@ -224,26 +227,25 @@ class Compactor:
         """Leaves out the answers of dropped queries and those past their RETAIN."""
         if file.kind != "results":
             return lambda table: table
-        owners = self._owners(file.owner)
+        owners = self._home.catalog.kept_answers().get(file.owner, [])
+        queries = pa.array([answers.query for answers in owners], pa.int32())
+        bounds = pa.array([answers.after for answers in owners], pa.int64())
 
         def kept(table: pa.Table) -> pa.Table:
-            table = table.filter(pc.is_in(table[QUERY], pa.array([q.id for q in owners], pa.int32())))
-            for query in owners:
-                if query.retained_from is not None:
-                    old = pc.less_equal(table[END].cast(pa.int64()), query.retained_from)
-                    table = table.filter(pc.invert(pc.and_(old, pc.equal(table[QUERY], query.id))))
-            return table
+            owner = pc.index_in(table[QUERY], queries)
+            recent = pc.greater(table[END].cast(pa.int64()), pc.take(bounds, owner))
+            return table.filter(pc.and_(pc.is_valid(owner), pc.fill_null(recent, True)))
 
         return kept
 
 
-def _may_ask(query: StoredQuery, file: DataFile) -> bool:
+def _may_ask(answers: KeptAnswers, file: DataFile) -> bool:
     """Whether a file may have answers of a query that it has not let go."""
     if file.earliest is None or file.latest is None:
         return True
-    if query.latest_end is None or query.latest_end < file.earliest:
+    if answers.latest_end is None or answers.latest_end < file.earliest:
         return False
-    return query.retained_from is None or file.latest > query.retained_from
+    return answers.after is None or file.latest > answers.after
 
 
 def _open(path: Path) -> pq.ParquetFile:

@@ -229,8 +229,9 @@ class Home:
         reach("files forced to disk")
         with self.transaction() as database:
             self._check_order(epoch)
+            now = int(Catalog.move_clock(database, epoch.clock) * 1e6)
             Catalog.forget_files(database, epoch.unneeded)
-            Catalog.list_files(database, files)
+            Catalog.list_files(database, [_dated(file, now) for file in files])
             Catalog.set_delivered(database, epoch.delivered)
             kept = database.executemany(
                 "UPDATE queries SET started = 1, sealed = ?, complete_after = ?, quarantined = ?, "
@@ -241,8 +242,11 @@ class Home:
                     for q in epoch.queries
                 ],
             )  # fmt: skip
-            if kept.rowcount < len(epoch.queries):  # some were dropped while the epoch was under way
-                self._forget_unowned(database, epoch.queries, epoch.clock)
+            dropped = kept.rowcount < len(epoch.queries)  # some were, while the epoch was under way
+            if dropped:
+                self._forget_unowned(database, epoch.queries, epoch.clock + epoch.seconds)
+            if dropped or any(query.retain is not None for query in epoch.queries):
+                self.catalog.may_expire = True
             for stream, advance in epoch.streams.items():
                 if advance.forest is not None:
                     Catalog.write_trees(database, stream, advance.forest)
@@ -352,6 +356,7 @@ class Home:
     ) -> None:
         """The same for several, as part of a transaction."""
         queries = list(queries)
+        self.catalog.may_expire = True
         database.executemany("UPDATE queries SET dropped = 1 WHERE id = ?", [(q.id,) for q in queries])
         self._forget_unowned(database, queries, clock)
 
@@ -366,3 +371,8 @@ class Home:
         owned = [("results", schema) for schema in schemas] + [("slices", stream) for stream in streams]
         unneeded = [file.path for kind, owner in owned for file in self.catalog.files(kind, owner)]
         Catalog.forget_files(database, unneeded, clock)
+
+
+def _dated(file: DataFile, now: int) -> DataFile:
+    """A file of an epoch; late rows and dead letters are as old as the home's clock says."""
+    return replace(file, earliest=now, latest=now) if file.kind in ("late", "dead") else file

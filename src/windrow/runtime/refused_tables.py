@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 ORIGIN = pa.schema([("_file", pa.string()), ("_position", pa.int64()), ("_epoch", pa.int64())])
 DEFAULT_RETAIN = 30 * 86_400_000_000
-"""Thirty days, by the clock."""
+"""Thirty days, by the home's clock."""
 
 
 def write_refused(
@@ -44,9 +44,8 @@ def write_refused(
     headers: Sequence[Header],
     tally: Tally,
     epoch: int,
-    clock: float,
 ) -> list[DataFile]:
-    """Write the late and the dead rows of a batch, if it has any."""
+    """Write the late and the dead rows of a batch, if it has any. The commit dates the files."""
     refused: list[tuple[str, int, DataFrame]] = []
     if tally.late:
         refused.append(("late", tally.late, late_rows(stream, batch, bounds)))
@@ -56,8 +55,7 @@ def write_refused(
     for kind, count, rows in refused:
         path = home.new_path(f"{kind}/{folder_name(stream.name)}", epoch, "parquet")
         _write(rows.withColumn("_epoch", F.lit(epoch).cast("bigint")), path)
-        at = int(clock * 1e6)
-        files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count, at, at))
+        files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count))
     return files
 
 

@@ -338,7 +338,7 @@ class StreamRunner:
             part.tally = tally or self._tally(batch, bounds, patience)
             self._check_first_batch(batch, bounds, headers, part.tally, patience)
             part.refused = lambda epoch: write_refused(
-                self._home, self.stream, batch, bounds, self._source, headers, part.tally, epoch, part.clock
+                self._home, self.stream, batch, bounds, self._source, headers, part.tally, epoch
             )
             yield part
         finally:
