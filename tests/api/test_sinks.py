@@ -131,6 +131,21 @@ def test_a_sink_that_comes_while_it_runs_may_fail_at_once(spark, files, tmp_path
     assert sorted(failing.got) == [3, 4]
 
 
+def test_a_sink_that_comes_while_it_runs_gets_what_an_earlier_one_missed(spark, files, tmp_path):
+    first = engine_on(files, tmp_path / "home")
+    first.sink("q", Collecting())
+    first.run(seal=False)
+    files.add(60, 80)
+    seen = Collecting()
+    engine = engine_on(files, tmp_path / "home")
+    with engine.start(trigger="20 milliseconds") as live:
+        live.process_available()
+        engine.sink("q", seen)
+        files.add(80, 100)
+        live.process_available()
+    assert seen.calls == [3, 4]
+
+
 def test_an_epoch_is_one_call_however_many_pieces_its_answers_came_in(spark, tmp_path):
     files = Files(spark, tmp_path / "in")
     files.add(0, 20)

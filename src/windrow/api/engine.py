@@ -272,7 +272,9 @@ class Engine:
 
     def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
         """Let `sink(epoch, answers)` also get the answers of a registered query, at least once each."""
-        self._registered(name).sink = sink
+        query = self._registered(name)
+        query.behind = True  # an earlier sink of the query may have missed answers, which this one gets
+        query.sink = sink
 
     # what it says
 

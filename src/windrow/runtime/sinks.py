@@ -26,13 +26,14 @@ def catch_up(home: Home, query: RunningQuery) -> None:
         return
     if query.stored.delivered is None:
         query.stored = replace(query.stored, delivered=home.catalog.last_epoch())
-    else:
-        _deliver_backlog(home, query)
+    _deliver_backlog(home, query)
 
 
 def deliver(home: Home, query: RunningQuery, epoch: int, answers: list[pa.Table]) -> None:
     """Give a sink the answers of an epoch that has been committed, and before them what it missed."""
-    if query.sink_error is not None:
+    if query.stored.delivered is None:  # it came while the epoch was under way, and begins with the next
+        query.stored = replace(query.stored, delivered=epoch)
+    elif query.behind:
         _deliver_backlog(home, query)
     elif not answers or _call(query, epoch, answers):
         query.stored = replace(query.stored, delivered=epoch)
@@ -44,7 +45,7 @@ def _deliver_backlog(home: Home, query: RunningQuery) -> None:
         if not _call(query, epoch, [answers]):
             return
         query.stored = replace(query.stored, delivered=epoch)
-    query.sink_error = None
+    query.behind, query.sink_error = False, None
 
 
 def _call(query: RunningQuery, epoch: int, answers: list[pa.Table]) -> bool:
@@ -59,7 +60,7 @@ def _call(query: RunningQuery, epoch: int, answers: list[pa.Table]) -> bool:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        query.sink_error = error
+        query.behind, query.sink_error = True, error
         event(
             logging.WARNING, "sink_failed",
             "the sink of query '%(query)s' failed (%(kind)s: %(reason)s); its answers are kept and come "

@@ -34,8 +34,10 @@ class RunningQuery:
     stored: StoredQuery
     plan: AggregateQuery
     sink: Callable[[int, pa.Table], None] | None = None
+    behind: bool = True
+    """Whether the sink may have missed answers: it has just come, or it has failed."""
     sink_error: BaseException | None = None
-    """Why the sink is behind."""
+    """Why the sink failed."""
 
 
 @dataclass(frozen=True)
