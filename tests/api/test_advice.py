@@ -16,7 +16,7 @@ SUM = "SELECT SUM(v) AS total FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]"
 
 @pytest.mark.parametrize(
     ("columns", "zone"),
-    [(None, None), (None, "UTC"), ("ts TIMESTAMP, v BIGINT", "UTC"), ("ts TIMESTAMP_NTZ, v BIGINT", None)],
+    [(None, None), ("ts TIMESTAMP, v BIGINT", "UTC")],
 )
 def test_timestamps_as_pandas_writes_them(spark, tmp_path, columns, zone):
     """Refused when they are declared or when they are read; what the error advises, helps."""

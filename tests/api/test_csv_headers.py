@@ -20,6 +20,15 @@ def lines(tmp_path):
     return Lines(tmp_path / "in")
 
 
+@pytest.fixture
+def compacting(spark):
+    """Spark's log of files in one piece after every second batch, not after ten."""
+    setting = "spark.sql.streaming.fileSource.log.compactInterval"
+    spark.conf.set(setting, "2")
+    yield
+    spark.conf.unset(setting)
+
+
 def named_engine(spark, lines, home, options=None, sql=EACH, **others):
     """An engine on files with headers; a batch is as many files as there are."""
     schema = others.pop("schema", COLUMNS)
@@ -54,9 +63,11 @@ def test_columns_are_found_by_name_in_each_file(spark, lines, tmp_path, caplog):
     lines.add("")  # nothing in it, and no rows
     lines.add("k,ts\nc,2020-01-01 00:00:04\n,\nx\n")
     engine = named_engine(spark, lines, tmp_path / "home")
+    engine.query("half", "SELECT MEDIAN(v) AS half FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]")  # a second pass
     with caplog.at_level(logging.WARNING, "windrow"):
         engine.run(seal=True)
     assert found(engine) == [("a", 3, 2), ("b", 4, 1)]
+    assert [row.half for row in engine.results("half").collect()] == [2]
     missing = "the header has no v: it is k, ts"
     assert dead(engine) == {
         "2020-01-01 00:00:01,one,a": "v is 'one', not INT",
@@ -79,7 +90,7 @@ def test_columns_are_found_by_name_in_each_file(spark, lines, tmp_path, caplog):
     assert said == ["'s' has columns that are not declared, and they are ignored: more, most"]
 
 
-def test_what_is_ignored_is_said_once_and_goes_on_after_a_restart(spark, lines, tmp_path, caplog):
+def test_what_is_ignored_is_said_once_and_goes_on_after_a_restart(spark, lines, tmp_path, caplog, compacting):
     one = {"maxFilesPerTrigger": "1"}
     lines.add("k,v,ts,more\na,1,2020-01-01 00:00:01,x\n")
     lines.add("k,v,ts,more\na,2,2020-01-01 00:00:02,x\n")
@@ -90,6 +101,7 @@ def test_what_is_ignored_is_said_once_and_goes_on_after_a_restart(spark, lines, 
     engine = windrow.Engine(tmp_path / "home", spark=spark)  # it is told of nothing: the home knows
     engine.run(seal=True)
     assert found(engine) == [("a", 7, 3)]
+    assert list((tmp_path / "home").glob("streams/s/sources/0/*.compact"))
 
 
 def test_a_column_that_the_first_file_lacks_is_an_error_when_it_is_declared(spark, lines, tmp_path):
@@ -131,6 +143,21 @@ def test_enforce_schema_goes_by_places(spark, lines, tmp_path):
     assert found(engine) == [("a", 1, 1)]
 
 
+def test_a_home_that_went_by_places_goes_on_so(spark, lines, tmp_path, caplog):
+    """As one of an earlier format, whose definitions do not say how columns are found."""
+    engine = named_engine(spark, lines, tmp_path / "home")
+    name, kind, definition = engine._home.catalog.definition("s")
+    engine._home.catalog.define(name, kind, {k: v for k, v in definition.items() if k != "by_name"})
+    lines.add("k,v,ts\n2020-01-01 00:00:01,1,a\n")
+    lines.add("k,v,ts\n2020-01-01 00:00:02,2,a\n")
+    engine = named_engine(spark, lines, tmp_path / "home", {"maxFilesPerTrigger": "1"})
+    with caplog.at_level(logging.WARNING, "windrow"):
+        engine.run(seal=True)
+    assert found(engine) == [("a", 3, 2)]
+    (said,) = [record.getMessage() for record in caplog.records if "by their places" in record.getMessage()]
+    assert "declared ts, v, k; header k, v, ts. To find them by name, use another home" in said
+
+
 def test_columns_declared_later_may_stand_anywhere(spark, lines, tmp_path):
     one = {"maxFilesPerTrigger": "1"}
     lines.add("k,v,ts\na,1,2020-01-01 00:00:01\n")
@@ -154,6 +181,14 @@ def test_the_users_own_way_with_unreadable_lines(spark, lines, tmp_path, mode):
     kept = [("b", None, 1), ("c", None, 1)] if mode == "PERMISSIVE" else []
     assert found(engine) == [("a", 1, 1), *kept]
     assert dead(engine) == {}
+
+
+def test_failfast_stops_at_a_header_that_lacks_a_column(spark, lines, tmp_path):
+    lines.add("k,ts,v\na,2020-01-01 00:00:01,1\n")
+    lines.add("k,ts\nc,2020-01-01 00:00:02\n")
+    engine = named_engine(spark, lines, tmp_path / "home", {"mode": "FAILFAST"})
+    with pytest.raises(windrow.SourceError, match=r"002\.txt' are not as declared: the header has no v"):
+        engine.run(seal=True)
 
 
 def test_a_column_for_unreadable_lines_and_columns_of_directories_are_in_no_header(spark, lines, tmp_path):

@@ -13,7 +13,7 @@ from windrow.cli.main import main
 from windrow.runtime.session import ZONE, in_zone, zone_of
 
 STATEMENTS = """
-CREATE STREAM s (ts TIMESTAMP, v INT) FROM {format} '{path}' OPTIONS ({options}) TIMESTAMP ts;
+CREATE STREAM s (ts TIMESTAMP, v INT) FROM JSON '{path}' OPTIONS ({options}) TIMESTAMP ts;
 CREATE TABLE openings (k INT, since TIMESTAMP) FROM CSV '{table}';
 CREATE QUERY q AS
   SELECT hour(ts) AS h, SUM(v) AS total, CAST(MAX(ts) AS STRING) AS latest, MIN(since) AS since
@@ -32,35 +32,34 @@ def in_session_zone(spark, zone):
         spark.conf.set(ZONE, before)
 
 
-def line(format, time, value):
-    return f"{time},{value}\n" if format == "CSV" else f'{{"ts": "{time}", "v": {value}}}\n'
+def line(time, value):
+    return f'{{"ts": "{time}", "v": {value}}}\n'
 
 
 def found(engine):
     return sorted((row.h, row.total, row.latest) for row in engine.results("q").collect())
 
 
-@pytest.mark.parametrize("format", ["CSV", "JSON"])
-def test_a_stream_of_text_keeps_the_zone_that_it_was_declared_in(spark, tmp_path, format):
+def test_a_stream_of_text_keeps_the_zone_that_it_was_declared_in(spark, tmp_path):
     """Made in Tokyo, it goes on in a session in UTC, told of it again or not, and from the command line."""
     lines, home, table = Lines(tmp_path / "in"), tmp_path / "home", tmp_path / "openings.csv"
     table.write_text("0,2019-12-31 12:00:00\n")
-    text = STATEMENTS.format(format=format, path=lines.path, options="maxFilesPerTrigger '1'", table=table)
-    lines.add(line(format, "2020-01-01 08:00:00", 1) + line(format, "2020-01-01 09:00:00", 2))
+    text = STATEMENTS.format(path=lines.path, options="maxFilesPerTrigger '1'", table=table)
+    lines.add(line("2020-01-01 08:00:00", 1) + line("2020-01-01 09:00:00", 2))
     with in_session_zone(spark, "Asia/Tokyo"):
         engine = windrow.Engine(home, spark=spark)
         engine.execute(text)
         engine.run(seal=False)
     assert zone_of(spark) == "UTC"
-    lines.add(line(format, "2020-01-01 10:00:00", 4))
+    lines.add(line("2020-01-01 10:00:00", 4))
     engine = windrow.Engine(home, spark=spark)
     engine.execute(text)
     engine.run(seal=False)
-    lines.add(line(format, "2020-01-01 11:00:00", 8))
+    lines.add(line("2020-01-01 11:00:00", 8))
     engine = windrow.Engine(home, spark=spark)
     engine.run(seal=False)
     assert engine.progress("s").watermark == 1_577_844_000_000_000  # two in the morning, in UTC
-    lines.add(line(format, "2020-01-01 12:00:00", 16))
+    lines.add(line("2020-01-01 12:00:00", 16))
     (tmp_path / "s.cql").write_text(text)
     ran = CliRunner().invoke(main, ["run", str(tmp_path / "s.cql"), "--home", str(home), "--seal"])
     assert ran.exit_code == 0, ran.output
@@ -73,10 +72,10 @@ def test_a_stream_of_text_keeps_the_zone_that_it_was_declared_in(spark, tmp_path
 def test_what_the_user_says_of_the_zone_of_timestamps_holds(spark, tmp_path):
     lines, table = Lines(tmp_path / "in"), tmp_path / "openings.csv"
     table.write_text("0,2019-12-31 12:00:00\n")
-    lines.add(line("CSV", "2020-01-01 00:00:00", 1))
+    lines.add(line("2020-01-01 00:00:00", 1))
     with in_session_zone(spark, "Asia/Tokyo"), windrow.Engine(spark=spark) as engine:
         options = "TimeZone 'UTC'"
-        engine.execute(STATEMENTS.format(format="CSV", path=lines.path, options=options, table=table))
+        engine.execute(STATEMENTS.format(path=lines.path, options=options, table=table))
         engine.run(seal=True)
         assert found(engine) == [(9, 1, "2020-01-01 09:00:00")]
 
@@ -104,6 +103,28 @@ def test_a_dataframe_in_another_zone_is_refused(spark, tmp_path, streaming):
         engine.query("q", query)
         engine.run(seal=True)
     assert [row.n for row in engine.results("q").collect()] == [400]
+
+
+def test_a_stream_without_a_zone_takes_that_of_the_session_that_declares_it_again(spark, tmp_path):
+    """As one of an earlier format; a session that only reads on with it settles nothing."""
+    (tmp_path / "in").mkdir()
+
+    def declare():
+        engine = windrow.Engine(tmp_path / "home", spark=spark)
+        engine.stream("s", tmp_path / "in", timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT")
+        return engine._home.catalog
+
+    catalog = declare()
+    name, kind, definition = catalog.definition("s")
+    catalog.define(name, kind, {key: value for key, value in definition.items() if key != "zone"})
+    with in_session_zone(spark, "Asia/Tokyo"):
+        engine = windrow.Engine(tmp_path / "home", spark=spark)
+        engine.query("q", "SELECT SUM(v) AS total FROM s [RANGE 1 HOUR SLIDE 1 HOUR]")
+        assert "zone" not in catalog.definition("s")[2]
+        declare()
+        assert catalog.definition("s")[2]["zone"] == "Asia/Tokyo"
+    declare()
+    assert catalog.definition("s")[2]["zone"] == "Asia/Tokyo"
 
 
 def test_a_session_in_another_zone_leaves_the_session_alone(spark):

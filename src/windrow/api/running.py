@@ -251,8 +251,8 @@ class Running:
 
     def _reader(self, name: str) -> Reader:
         """A reader of all that the queries need now, not yet begun."""
-        columns = self._columns[name] = self.columns_in_use(name)
-        rows = self._relations.read_stream(name)
+        columns, rows = self.columns_in_use(name), self._relations.read_stream(name)
+        self._columns[name] = columns
         ours = [column for column in rows.columns if column.startswith("_windrow_")]
         return Reader(
             self._runner(name),

@@ -66,14 +66,17 @@ class ColumnsByName:
         """The rows of a batch of a stream, and the headers that HEADER numbers; none if all are as declared.
 
         `first` says that no batch has been committed: then a header that lacks a column is an error if it is
-        that of the first file, since it is rather the declaration that is wrong than a file.
+        that of the first file, since it is rather the declaration that is wrong than a file. Where a home
+        goes by the places of columns, rows stay as they are, and a header that differs is warned of.
         """
         columns = [field for field in batch.schema if not field.name.startswith("_windrow_")]
         elsewhere = self._elsewhere(files)
         declared = [field for field in columns if field.name.lower() not in elsewhere]
         names = [field.name for field in declared]
         headers = headers_of(self._lines, files, names)
-        if headers is None:
+        if headers is not None and not self._source.by_name:
+            self._say_by_places(headers, names)
+        if headers is None or not self._source.by_name:
             return batch, ()
         if first:
             header, of_header = next(iter(headers.items()))
@@ -160,6 +163,16 @@ class ColumnsByName:
             self._said.update(new)
             LOG.warning(
                 "'%s' has columns that are not declared, and they are ignored: %s", self._name, ", ".join(new)
+            )
+
+    def _say_by_places(self, headers: Iterable[Header], columns: Sequence[str]) -> None:
+        other = next(header for header in headers if not header.is_of(columns))
+        if not self._said:
+            self._said.update(other.names)
+            LOG.warning(
+                "the columns of '%s' go by their places, as they did when this home was made, and a header "
+                "names them otherwise: declared %s; header %s. To find them by name, use another home",
+                *(self._name, ", ".join(columns), other),
             )
 
     def _elsewhere(self, files: Iterable[str]) -> set[str]:

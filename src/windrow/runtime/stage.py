@@ -127,7 +127,7 @@ class StreamRunner:
         self.clock = clock
         self._source = source
         self._planned = PlannedPasses()
-        self._columns: ColumnsByName | None = None
+        self._named: ColumnsByName | None = None
 
     @property
     def reads_files(self) -> bool:
@@ -168,7 +168,7 @@ class StreamRunner:
             arranged.stopping = stopping
             bounds = Bounds(watermark, _ahead(clock, skew))
             headers: tuple[Header, ...] = ()
-            if self._source is not None and self._source.by_name:
+            if self._source is not None and self._source.has_names:
                 batch, headers = self._by_name(batch, batch_id)
             with self._collected(batch, bounds, arranged, tables(arranged.queries), headers) as part:
                 tally = part.tally
@@ -347,11 +347,11 @@ class StreamRunner:
 
     def _by_name(self, batch: DataFrame, batch_id: int) -> tuple[DataFrame, tuple[Header, ...]]:
         """Rows of CSV files by the names in their headers, and the headers that are not as declared."""
-        if self._columns is None:
+        if self._named is None:
             assert self._source is not None
-            self._columns = ColumnsByName(self.stream.name, self._source, batch.sparkSession)
+            self._named = ColumnsByName(self.stream.name, self._source, batch.sparkSession)
         files = files_of(self.checkpoint, batch_id)
-        return self._columns.batch(batch, files, first=self.progress.batch < 0)
+        return self._named.batch(batch, files, first=self.progress.batch < 0)
 
     def _run(
         self,
