@@ -13,7 +13,7 @@ from windrow.cli.main import main
 from windrow.runtime.session import ZONE, in_zone, zone_of
 
 STATEMENTS = """
-CREATE STREAM s (ts TIMESTAMP, v INT) FROM JSON '{path}' OPTIONS ({options}) TIMESTAMP ts;
+CREATE STREAM s (ts TIMESTAMP, v INT) FROM CSV '{path}' OPTIONS ({options}) TIMESTAMP ts;
 CREATE TABLE openings (k INT, since TIMESTAMP) FROM CSV '{table}';
 CREATE QUERY q AS
   SELECT hour(ts) AS h, SUM(v) AS total, CAST(MAX(ts) AS STRING) AS latest, MIN(since) AS since
@@ -33,7 +33,7 @@ def in_session_zone(spark, zone):
 
 
 def line(time, value):
-    return f'{{"ts": "{time}", "v": {value}}}\n'
+    return f"{time},{value}\n"
 
 
 def found(engine):

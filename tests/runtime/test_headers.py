@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from windrow.errors import SourceError
 from windrow.runtime.headers import HeaderLines
 
 if TYPE_CHECKING:
@@ -57,6 +58,11 @@ def test_a_header_is_what_spark_takes_for_the_names_of_columns(
     assert header is not None
     # Spark gives a column without a name a name.
     assert [name or f"_c{place}" for place, name in enumerate(header.names)] == native
+
+
+def test_options_that_spark_refuses_are_refused_in_words(spark: SparkSession) -> None:
+    with pytest.raises(SourceError, match=r"CSV cannot be read with these options: .*charset.*klingon"):
+        HeaderLines(spark, {"header": "true", "encoding": "klingon"})
 
 
 @pytest.mark.parametrize("content", [b"", b"\n\n", b"# nothing\n"])

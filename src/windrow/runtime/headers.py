@@ -17,7 +17,7 @@ from urllib.parse import unquote
 from pyspark.sql.types import StringType, StructField
 
 from windrow.errors import SourceError
-from windrow.runtime.analysis import SPARK_ERRORS
+from windrow.runtime.analysis import SPARK_ERRORS, reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 CHUNK = 1 << 16
+REMEMBERED = 1_000
+"""Headers that are not parsed again. There are few, unless files have none and begin with their rows."""
 SHOWN = 200
 """Characters of a header in a sentence about it: it may be a line of anything."""
 IGNORED = "_windrow_ignored_"
@@ -99,9 +101,12 @@ class HeaderLines:
         java: Any = spark._jvm
         self._java = java
         texts = {name: str(value) for name, value in options.items()}
-        self._options = java.org.apache.spark.sql.catalyst.csv.CSVOptions(
-            java.PythonUtils.toScalaMap(texts), False, "UTC"
-        )
+        try:
+            self._options = java.org.apache.spark.sql.catalyst.csv.CSVOptions(
+                java.PythonUtils.toScalaMap(texts), False, "UTC"
+            )
+        except SPARK_ERRORS as error:
+            raise SourceError(f"CSV cannot be read with these options: {reason(error)}") from error
         given = {name.lower(): value for name, value in texts.items()}
         self._charset: str = self._options.charset()
         try:
@@ -130,6 +135,8 @@ class HeaderLines:
         if line is None:
             return None
         if line not in self._parsed:
+            if len(self._parsed) >= REMEMBERED:
+                self._parsed.clear()
             self._parsed[line] = self._names(self._parser().parseLine(line))
         return self._parsed[line]
 
