@@ -5,7 +5,8 @@ Spark plans a job: every batch would get another one, and a window's answer woul
 computed. Where Spark takes a string for a date is known to Spark alone (`page = 'today'` compares strings):
 so its own rules are run over the analysed statement, and what they would replace is refused.
 
-Cost: some seven calls into the JVM, 2 ms, for a question that Spark has not answered before.
+Cost: seven calls into the JVM for a question that Spark has not answered before, 1 to 10 ms (measured with
+sixty statements on two busy cores).
 """
 
 from __future__ import annotations
