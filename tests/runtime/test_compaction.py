@@ -16,7 +16,7 @@ import windrow
 from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import compaction, faults, home
+from windrow.runtime import catalog, compaction, faults, home
 from windrow.runtime.catalog import DataFile, Progress
 from windrow.runtime.compaction import Compactor
 from windrow.runtime.home import Advance, Epoch, Home
@@ -333,7 +333,8 @@ class Refused:
         return [file.first_epoch for file in self.home.catalog.files("late")]
 
 
-def test_a_step_of_the_clock_does_not_let_late_rows_expire(tmp_path):
+def test_a_step_of_the_clock_does_not_let_late_rows_expire(tmp_path, monkeypatch):
+    monkeypatch.setattr(catalog, "RECENT_EPOCHS", 3)
     now, day = 1_700_000_000.0, 86_400.0
     refused = Refused(tmp_path / "home")
     refused.epoch(now)
@@ -342,13 +343,21 @@ def test_a_step_of_the_clock_does_not_let_late_rows_expire(tmp_path):
     refused.epoch(now + 30 * day + 1)
     refused.epoch(now + 30 * day + 2)  # nor do the epochs after the step make up for it
     assert refused.home.catalog.clock() == now + day + 2
-    refused.epoch(now)  # somebody sets it back
+    for _ in range(3):  # somebody sets it back
+        refused.epoch(now)
     assert refused.home.catalog.clock() == now + day + 2
-    assert refused.kept() == [0, 1, 2, 3, 4]
+    assert refused.kept() == [0, 1, 2, 3, 4, 5, 6]
     refused.epoch(now + day)
-    assert refused.kept() == [1, 2, 3, 4, 5]
+    assert refused.kept() == [1, 2, 3, 4, 5, 6, 7]
     refused.epoch(now + 2 * day)
-    assert refused.kept() == [3, 4, 5, 6]
+    assert refused.kept() == [3, 4, 5, 6, 7, 8]
+
+
+def test_batches_that_are_staged_at_the_same_time_do_not_make_the_clock_of_a_home_run_ahead(tmp_path):
+    refused = Refused(tmp_path / "home")
+    for second in (100, 50, 101, 60, 102, 103):
+        refused.epoch(float(second))
+    assert refused.home.catalog.clock() == 103.0
 
 
 def test_late_rows_of_a_home_of_format_4_expire_as_they_would_have(tmp_path):

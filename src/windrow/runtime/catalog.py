@@ -35,6 +35,9 @@ KEPT_DESCRIBED = 100_000
 LONGEST_STEP = 86_400.0
 """By how many seconds an epoch moves the home's clock at most: a machine whose clock is set a month ahead,
 or was off for as long, lets late rows and dead letters grow older by a day, not by all of their RETAIN."""
+RECENT_EPOCHS = 20
+"""The home's clock moves by what an epoch's clock is ahead of all of so many before it. One would not do:
+streams stage at the same time, and an epoch may be of a batch that was staged before the last epoch's."""
 
 SCHEMA = """
 CREATE TABLE about (
@@ -486,8 +489,8 @@ class Catalog:
     def clock(self) -> float:
         """What the home's clock says, by which late rows and dead letters are dated and expire.
 
-        It moves with epochs, by as much as the clock moved from one epoch to the next, but never back, and
-        never by more than `LONGEST_STEP` at once.
+        It moves with epochs, by as much as the clock moved since the epochs before, but never back, and never
+        by more than `LONGEST_STEP` at once.
         """
         ((clock,),) = self.rows("SELECT clock FROM about")
         return float(clock)
@@ -497,8 +500,9 @@ class Catalog:
         """Let the home's clock go on with an epoch that is about to be noted, as part of a transaction; what
         it says then."""
         ((now, before),) = database.execute(
-            "SELECT clock, (SELECT max(clock) FROM epochs WHERE epoch = (SELECT max(epoch) FROM epochs)) "
-            "FROM about"
+            "SELECT clock, (SELECT max(clock) FROM epochs WHERE epoch > "
+            "(SELECT max(epoch) FROM epochs) - ?) FROM about",
+            (RECENT_EPOCHS,),
         )
         now = clock if before is None else now + min(max(clock - before, 0.0), LONGEST_STEP)
         database.execute("UPDATE about SET clock = ?", (now,))
