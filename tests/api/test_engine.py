@@ -11,7 +11,7 @@ import windrow
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events, same_events
 from windrow.api import engine as engine_module
-from windrow.runtime import faults, reader
+from windrow.runtime import faults, patience, reader
 from windrow.slicing import Window
 
 
@@ -356,6 +356,7 @@ def test_a_failing_epoch_leaves_nothing_and_the_next_attempt_goes_on(spark, file
         if step == "files forced to disk" and reached.count(step) == 2:
             raise OSError(28, "No space left on device")
 
+    monkeypatch.setattr(patience, "PAUSES", ())
     monkeypatch.setattr(faults, "on_step", full)
     failing = engine_on(files, home)
     told = r"epoch 1 could not be committed to .*: no space left on device; free some, and start again: nothing is lost"

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 import windrow
 from tests.api.test_many_queries import Asked, engine_on, wait_for_plans
 from tests.streams import SECOND, Files, events, same_events
-from windrow.runtime import faults, spreading
+from windrow.runtime import faults, patience, spreading
 from windrow.runtime.tree_tasks import NODE, TasksFailed, TreeTasks
 from windrow.slicing import Window
 
@@ -100,6 +100,7 @@ def test_an_epoch_that_fails_leaves_states_that_nobody_uses(spark, files, tmp_pa
                 monkeypatch.setattr(faults, "on_step", None)
                 raise OSError(28, "No space left on device")
 
+        monkeypatch.setattr(patience, "PAUSES", ())
         monkeypatch.setattr(faults, "on_step", fail)
         with pytest.raises(windrow.WindrowError, match="no space left"):
             engine.run(seal=False)

@@ -10,7 +10,7 @@ import pytest
 
 import windrow
 from tests.streams import Files, engine_on
-from windrow.runtime import faults
+from windrow.runtime import faults, patience
 
 
 @pytest.fixture
@@ -54,6 +54,7 @@ def test_a_sink_sees_nothing_of_an_epoch_that_is_not_committed(spark, files, tmp
         if step == "transaction open" and len(seen.got) == 1:
             raise OSError("gone")
 
+    monkeypatch.setattr(patience, "PAUSES", (0.0,))
     monkeypatch.setattr(faults, "on_step", fail)
     engine = engine_on(files, tmp_path / "home")
     engine.sink("q", seen)
@@ -95,7 +96,9 @@ def test_a_killed_delivery_comes_again_with_the_same_epoch(spark, files, tmp_pat
     monkeypatch.setattr(faults, "on_step", fail)
     engine = engine_on(files, tmp_path / "home")
     engine.sink("q", seen)
-    with pytest.raises(windrow.HomeError):
+    with pytest.raises(
+        windrow.HomeError, match=r"epoch 1 is committed .* and what follows a commit failed: killed"
+    ):
         engine.run(seal=True)
     monkeypatch.setattr(faults, "on_step", None)
     again = engine_on(files, tmp_path / "home")

@@ -139,8 +139,6 @@ class Epochs:
                 for part in parts:
                     part.runner.forest.come_home()
             except (HomeError, MachineFailed, OSError, sqlite3.Error, Py4JError) as error:
-                if self._home.catalog.last_epoch() >= number:
-                    raise  # what failed, did so after the commit
                 self._wait(patience, number, error)
 
     def _set_aside(self, culprit: _Culprit, parts: list[Part]) -> None:
@@ -154,6 +152,11 @@ class Epochs:
 
     def _wait(self, patience: Patience, number: int, error: Exception) -> None:
         """Pause before another attempt at an epoch; raises an error if there is to be none."""
+        if self._home.catalog.last_epoch() >= number:
+            raise HomeError(
+                f"epoch {number} is committed to {self._home.path}, and what follows a commit failed: "
+                f"{explained(error)}. Nothing is lost: the next start goes on from there"
+            ) from error
         try:
             patience.wait(failure(error))
         except MachineFailed as given_up:

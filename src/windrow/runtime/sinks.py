@@ -25,8 +25,9 @@ def catch_up(home: Home, query: RunningQuery) -> None:
     if query.sink is None:
         return
     if query.stored.delivered is None:
-        query.stored = replace(query.stored, delivered=home.catalog.last_epoch())
-    _deliver_backlog(home, query)
+        query.stored, query.behind = replace(query.stored, delivered=home.catalog.last_epoch()), False
+    else:
+        _deliver_backlog(home, query)
 
 
 def deliver(home: Home, query: RunningQuery, epoch: int, answers: list[pa.Table]) -> None:
