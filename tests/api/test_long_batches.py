@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -59,7 +58,7 @@ def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_p
     engine, events, clock = streams
     home, beats = tmp_path / "home", []
     engine.on_epoch = beats.append
-    with engine.start(trigger="50 milliseconds") as live, ThreadPoolExecutor() as client:
+    with ThreadPoolExecutor() as client, engine.start(trigger="50 milliseconds") as live:
         live.process_available()
         beats.clear()
         held = Held(monkeypatch, "batch staged")
@@ -95,7 +94,7 @@ def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_p
 
 def test_a_request_does_not_wait_for_the_epoch_that_a_heartbeat_waits_for(streams, tmp_path, monkeypatch):
     engine, events, clock = streams
-    with engine.start(trigger="50 milliseconds") as live, ThreadPoolExecutor() as client:
+    with ThreadPoolExecutor() as client, engine.start(trigger="50 milliseconds") as live:
         live.process_available()
         held = Held(monkeypatch, "queries answered")
         events.add(40, 60)
@@ -110,7 +109,7 @@ def test_a_request_does_not_wait_for_the_epoch_that_a_heartbeat_waits_for(stream
 
 def test_a_reader_that_is_to_be_replaced_is_though_nobody_needs_it_any_more(streams, monkeypatch):
     engine, events, _ = streams
-    with engine.start(trigger="50 milliseconds") as live, ThreadPoolExecutor() as client:
+    with ThreadPoolExecutor() as client, engine.start(trigger="50 milliseconds") as live:
         live.process_available()
         held = Held(monkeypatch, "batch staged")
         events.add(40, 60)
@@ -121,7 +120,6 @@ def test_a_reader_that_is_to_be_replaced_is_though_nobody_needs_it_any_more(stre
                 live.wait(0.01)
             engine.drop("texts")
         client.submit(live.process_available).result(PATIENCE)
-        live.stop()
     engine.run(seal=True)
     assert_answers(engine, same_events(0, 80))
 
@@ -155,9 +153,10 @@ def until_stopped():
         time.sleep(0.01)
 
 
-def collect_too_late(*arguments):
+def collect_too_late(shared, batch, *others):
     until_stopped()
-    return collect(*arguments)
+    batch.count()  # raises
+    return collect(shared, batch, *others)
 
 
 def stop():
@@ -206,7 +205,7 @@ def test_stopping_in_the_middle_of_a_batch_prints_nothing(tmp_path):
     """Whether a job of Spark's is under way, or none, or another reader takes over. In a process of its own,
     to see what the JVM prints."""
     command = [sys.executable, "-c", STOPPING, str(tmp_path), TEXTS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=os.environ)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
     printed = done.stderr[done.stderr.index("stopping") :]
     assert printed == "stopping\nstopped\n" * 3
     assert done.returncode == 0
