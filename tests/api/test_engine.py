@@ -164,6 +164,8 @@ def test_a_stream_keeps_what_it_is(spark, files, tmp_path):
     home = tmp_path / "home"
     with windrow.Engine(home, spark=spark) as engine:
         engine.stream("events", events(spark, 0, 5), timestamp="ts")
+        engine.query("q", SQL)
+        engine.run(seal=True)
     told = "stream 'events' is defined otherwise in this home:\n.*static DataFrame"
     with pytest.raises(windrow.HomeError, match=told):
         engine_on(files, home)
@@ -390,6 +392,7 @@ def test_names_and_definitions_are_checked(spark, files, tmp_path):
         engine.progress("event")
     with pytest.raises(windrow.HomeError, match="there is a query 'q' already"):
         engine_on(files, tmp_path / "home", sql=SQL.replace("30", "31"))
+    engine.run(seal=False)
     with pytest.raises(windrow.HomeError, match="stream 'events' is defined otherwise in this home"):
         engine_on(files, tmp_path / "home", delay="1 hour")
     engine.drop("q")

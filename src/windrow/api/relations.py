@@ -14,6 +14,7 @@ from windrow.cql import CreateStream, CreateTable
 from windrow.errors import HomeError, SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table
 from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
+from windrow.runtime.catalog import Progress
 from windrow.runtime.columns_by_name import ColumnsByName
 from windrow.runtime.lock import holding
 from windrow.runtime.session import ZONE, in_zone, same_zone, zone_of
@@ -244,18 +245,19 @@ class Relations:
     def _begins_anew(
         self, found: tuple[str, str, dict[str, Any]], kind: str, definition: dict[str, Any]
     ) -> bool:
-        """Whether it is another definition of a stream of which nothing has been committed.
+        """Whether this is another definition of a stream of which nothing has been committed.
 
-        Nothing depends on the one before, and Spark's plans by it are forgotten.
+        Nothing depends on the one before, then. What Spark has planned by it is forgotten: a batch of other
+        files, perhaps, or of another kind of source.
         """
         name, before = found[0], found[2]
         same = _identity(before) == _identity(definition) and all(
             before.get(key) == definition[key] for key in ("columns", "types")
         )
-        if same or not found[1] == kind == "stream" or self._home.catalog.progress(name).batch >= 0:
+        if same or not found[1] == kind == "stream" or self._home.catalog.progress(name) != Progress():
             return False
-        with holding(self._home.path):  # or an engine that runs would lose the plan under its feet
-            if self._home.catalog.progress(name).batch >= 0:
+        with holding(self._home.path):  # an engine that runs would lose what it reads by
+            if self._home.catalog.progress(name) != Progress():  # it has been quicker
                 return False
             shutil.rmtree(self._home.checkpoint(name), ignore_errors=True)
         return True

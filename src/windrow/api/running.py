@@ -281,8 +281,6 @@ class Running:
                     reader.runner.listening.end()
                 if reader.failure is not None or reader.gave_up:
                     self._last_epoch = UNSURE
-                if isinstance(reader.failure, MostlyDead):
-                    reader.forget_plans()
             ended = len(self.readers)
             self.readers = {}
         self._collect_garbage(10 * ended)

@@ -120,8 +120,9 @@ def run(
     the home, to be read from Python. Answers go to standard output, everything else to standard error.
     Paths in FILE are relative to the current directory.
 
-    A query that fails is quarantined: the others go on, and it is named at the end. `windrow status` shows
-    how a home is doing.
+    A query that fails is quarantined: the others go on, and it is named at the end, of later runs too. Rows
+    that cannot be read are dead letters, and why is said at the end; if most of a stream's first ones are,
+    nothing of it is taken in. Either is an error. `windrow status` shows how a home is doing.
 
     In a home, a run answers the windows that the watermark has passed, and the next run goes on with the
     files that have come since. With --seal it answers those that are still open too; whatever comes later

@@ -11,8 +11,8 @@ So headers are looked at before a batch is staged or a table is read:
 4. The lines of a file whose header lacks a declared column are dead letters, each as it is.
 
 The same files give the same rows, so that a batch which comes again is the same batch. The header of a local
-file takes 0.03 ms; that of one which is compressed or elsewhere takes some calls to Java, 6 ms together. Files
-that are read in step 3 have not been read before.
+file takes 0.03 ms; that of one which is compressed or elsewhere takes some calls to Java, 6 ms together.
+Files that are read in step 3 have not been read before.
 """
 
 from __future__ import annotations

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from contextlib import contextmanager, suppress
 from datetime import datetime
@@ -208,15 +207,6 @@ class Reader:
     def _note_gone(self, error: Exception) -> None:
         """Java has died, and the stream with it."""
         self.failure = self.failure or error
-
-    def forget_plans(self) -> None:
-        """After a stop, before anything is committed: let Spark plan the first batch anew.
-
-        Else it would insist on the files of the batch that was refused, also if somebody takes one away.
-        Only of files: another source may no longer have the rows.
-        """
-        if self.runner.reads_files:
-            shutil.rmtree(self.runner.checkpoint, ignore_errors=True)
 
     @contextmanager
     def _our_errors(self) -> Iterator[Any]:
