@@ -145,7 +145,9 @@ def test_enforce_schema_goes_by_places(spark, lines, tmp_path):
 
 def test_a_home_that_went_by_places_goes_on_so(spark, lines, tmp_path, caplog):
     """As one of an earlier format, whose definitions do not say how columns are found."""
+    lines.add("ts,v,k\n2020-01-01 00:00:00,4,a\n")
     engine = named_engine(spark, lines, tmp_path / "home")
+    engine.run(seal=False)
     name, kind, definition = engine._home.catalog.definition("s")
     engine._home.catalog.define(name, kind, {k: v for k, v in definition.items() if k != "by_name"})
     lines.add("k,v,ts\n2020-01-01 00:00:01,1,a\n")
@@ -153,9 +155,19 @@ def test_a_home_that_went_by_places_goes_on_so(spark, lines, tmp_path, caplog):
     engine = named_engine(spark, lines, tmp_path / "home", {"maxFilesPerTrigger": "1"})
     with caplog.at_level(logging.WARNING, "windrow"):
         engine.run(seal=True)
-    assert found(engine) == [("a", 3, 2)]
+    assert found(engine) == [("a", 7, 3)]
     (said,) = [record.getMessage() for record in caplog.records if "by their places" in record.getMessage()]
     assert "declared ts, v, k; header k, v, ts. To find them by name, use another home" in said
+
+
+def test_a_stream_of_which_nothing_is_committed_may_come_to_have_headers(spark, lines, tmp_path):
+    lines.add("k,v,ts\na,1,2020-01-01 00:00:01\nb,2,2020-01-01 00:00:02\n")
+    engine = named_engine(spark, lines, tmp_path / "home", {"header": "false"})
+    with pytest.raises(windrow.SourceError, match="dead letters of stream 's': 3 of its first 3 rows"):
+        engine.run(seal=False)
+    engine = named_engine(spark, lines, tmp_path / "home")
+    engine.run(seal=True)
+    assert found(engine) == [("a", 1, 1), ("b", 2, 1)]
 
 
 def test_columns_declared_later_may_stand_anywhere(spark, lines, tmp_path):

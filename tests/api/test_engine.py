@@ -522,7 +522,7 @@ def test_home_of_another_format_is_refused(spark, tmp_path):
         database.execute("UPDATE about SET format = 99")
     engine.close()
     with pytest.raises(
-        windrow.HomeError, match="has format 99 and this Windrow reads up to 4; use a newer Windrow"
+        windrow.HomeError, match="has format 99 and this Windrow reads up to 5; use a newer Windrow"
     ):
         windrow.Engine(tmp_path / "home", spark=spark)
     (tmp_path / "file").write_text("not a directory")

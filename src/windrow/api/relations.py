@@ -266,6 +266,8 @@ class Relations:
         """A source with what is settled when it is first declared in a home: how the columns of its files are
         found, and its time zone. A DataFrame has the zone of its session, and must go on with that."""
         found = self._home.catalog.definition(name)
+        if found is not None and found[1] == "stream" and self._home.catalog.progress(name) == Progress():
+            found = None  # nothing of it is committed: it may become another
         known = {} if found is None else found[2]
         if isinstance(source, DataFrame):
             self._check_zone(name, source, known.get("zone"))
