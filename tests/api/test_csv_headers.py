@@ -62,7 +62,7 @@ def test_columns_are_found_by_name_in_each_file(spark, lines, tmp_path, caplog):
               "more,k,v,ts,most\nx,b,4,2020-01-01 00:00:03\n,b,4,yesterday,\n")  # fmt: skip
     lines.add("")  # nothing in it, and no rows
     lines.add("k,ts\nc,2020-01-01 00:00:04\n,\nx\n")
-    engine = named_engine(spark, lines, tmp_path / "home")
+    engine = named_engine(spark, lines, tmp_path / "home", max_dead=100)
     engine.query("half", "SELECT MEDIAN(v) AS half FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]")  # a second pass
     with caplog.at_level(logging.WARNING, "windrow"):
         engine.run(seal=True)

@@ -31,7 +31,8 @@ from windrow.optimizer.bounds import HEADER, RAW
 from windrow.runtime.analysis import SPARK_ERRORS
 from windrow.runtime.headers import HeaderLines, addresses, headers_of, local_path
 from windrow.runtime.logs import LOG
-from windrow.runtime.sources import FileSource, is_pattern
+from windrow.runtime.patterns import is_pattern
+from windrow.runtime.sources import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.runtime.durable import check
+from windrow.runtime.patterns import as_itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -35,9 +35,7 @@ def read_committed(
 def address(home: Home, file: DataFile) -> str:
     """Where a file of a home is, in such a way that Spark reads that file and no other.
 
-    Spark takes the paths that it is to read for patterns, so a home called `h[1]` would be sought at `h1`.
-    (Its option that turns patterns off, `__globPaths__`, reads each of n files n times if their paths have
-    such letters.) Paths that it writes to, its checkpoints among them, it takes as they are.
+    A home called `h[1]` would be sought at `h1`. Paths that Spark writes to, its checkpoints among them, it
+    takes as they are.
     """
-    path = re.sub(r"([\\*?\[\]{}])", r"\\\1", str(home.path / file.path))
-    return f"file://{path}"
+    return f"file://{as_itself(str(home.path / file.path))}"

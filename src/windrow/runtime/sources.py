@@ -13,6 +13,7 @@ from windrow.logical import quoted
 from windrow.optimizer.bounds import RAW
 from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.headers import IGNORED
+from windrow.runtime.patterns import as_itself, is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -108,6 +109,14 @@ class FileSource:
         raw = [StructField(RAW, StringType())] if self.lets_lines_die else []
         return self._lines(spark.read.schema(StructType([*columns, *raw])), {}, files)
 
+    def read_files(
+        self, spark: SparkSession, columns: Iterable[StructField], files: Sequence[str]
+    ) -> DataFrame:
+        """The rows of some files, as `read_stream` gives them, with these columns."""
+        if self.is_text:
+            return self.read_lines(spark, columns, files)
+        return self.read(spark, StructType(list(columns)), files)
+
     def _lines(
         self, reader: Any, defaults: Mapping[str, str], files: Sequence[str] | None = None
     ) -> DataFrame:
@@ -160,11 +169,10 @@ class FileSource:
             options = {name: value for name, value in options.items() if name.lower() != "enforceschema"}
         try:
             if files is not None:
-                # Brackets and stars in the name of a file are themselves. Below the path, the names of
-                # directories may be columns.
+                # Below the path, the names of directories may be columns.
                 base = {} if is_pattern(self.path) or self.address in files else {"basePath": self.address}
-                reader = reader.options(__globPaths__="false", **base)
-                opened: DataFrame = reader.format(self.format).options(**options).load(list(files))
+                reader = reader.format(self.format).options(**base, **options)
+                opened: DataFrame = reader.load([as_itself(file) for file in files])
                 return opened
             frame: DataFrame = reader.format(self.format).options(**options).load(self.address)
         except SPARK_ERRORS as error:
@@ -199,8 +207,3 @@ def check_path(path: str) -> None:
     """A local path must exist; others are Spark's to judge."""
     if "://" not in path and not is_pattern(path) and not Path(path).exists():
         raise SourceError(f"there is no '{path}'; a stream's directory must exist, even if it is empty")
-
-
-def is_pattern(path: str) -> bool:
-    """Whether a path may stand for several."""
-    return any(letter in path for letter in "*?[{")

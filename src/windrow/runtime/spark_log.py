@@ -146,7 +146,8 @@ def _noted(log: Path, number: int) -> list[str]:
     path = log / str(number)
     try:
         text = (path if path.exists() else log / f"{number}.compact").read_text(encoding="utf-8")
-        entries = [json.loads(line) for line in text.split("\n")[1:] if line]
+        its_own = f'"batchId":{number}'  # an entry in one piece may have a hundred thousand lines of others
+        entries = [json.loads(line) for line in text.split("\n")[1:] if its_own in line]
         return [unquote(entry["path"]) for entry in entries if entry["batchId"] == number]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise HomeError(f"{path} does not say which files Spark has read: {error}") from error

@@ -23,6 +23,7 @@ from pyspark.sql import functions as F
 
 from windrow.aggregates.contents import Counts
 from windrow.errors import HomeError, MostlyDead, QueryFailed, SourceError, WindrowError
+from windrow.logical import quoted
 from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME
 from windrow.optimizer import Bounds, Pass, WovenPass
 from windrow.optimizer.bounds import FILE, YEAR_10000
@@ -35,6 +36,7 @@ from windrow.runtime.dead_reasons import TO_CHECK, dead_reasons, listed
 from windrow.runtime.faults import reach
 from windrow.runtime.forest import Forest
 from windrow.runtime.patience import NOTHING_LOST, Patience
+from windrow.runtime.patterns import is_pattern
 from windrow.runtime.planned_passes import PlannedPasses
 from windrow.runtime.refused import dead_rows
 from windrow.runtime.refused_tables import write_refused
@@ -168,8 +170,11 @@ class StreamRunner:
             arranged.stopping = stopping
             bounds = Bounds(watermark, _ahead(clock, skew))
             headers: tuple[Header, ...] = ()
-            if self._source is not None and self._source.has_names:
-                batch, headers = self._by_name(batch, batch_id)
+            if self._source is not None:
+                files = files_of(self.checkpoint, batch_id)
+                batch = self._each_file_once(self._source, batch, files)
+                if self._source.has_names:
+                    batch, headers = self._by_name(self._source, batch, files)
             with self._collected(batch, bounds, arranged, tables(arranged.queries), headers) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
@@ -345,12 +350,21 @@ class StreamRunner:
             if keep:
                 batch.unpersist()
 
-    def _by_name(self, batch: DataFrame, batch_id: int) -> tuple[DataFrame, tuple[Header, ...]]:
+    def _each_file_once(self, source: FileSource, batch: DataFrame, files: list[str]) -> DataFrame:
+        """The batch, read again if Spark would read its files several times: those of its streams that have
+        letters of patterns in their names."""
+        if len(files) == 1 or not any(map(is_pattern, files)):
+            return batch
+        columns = [field for field in batch.schema if not field.name.startswith("_windrow_")]
+        rows = source.read_files(batch.sparkSession, columns, files)
+        return rows.select(*map(quoted, batch.columns))
+
+    def _by_name(
+        self, source: FileSource, batch: DataFrame, files: list[str]
+    ) -> tuple[DataFrame, tuple[Header, ...]]:
         """Rows of CSV files by the names in their headers, and the headers that are not as declared."""
         if self._named is None:
-            assert self._source is not None
-            self._named = ColumnsByName(self.stream.name, self._source, batch.sparkSession)
-        files = files_of(self.checkpoint, batch_id)
+            self._named = ColumnsByName(self.stream.name, source, batch.sparkSession)
         return self._named.batch(batch, files, first=self.progress.batch < 0)
 
     def _run(
