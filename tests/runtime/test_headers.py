@@ -23,6 +23,7 @@ FILES: list[tuple[str, bytes, dict[str, str]]] = [
     ("mac.csv", b"ts,v\r1,2\r", {}),
     ("blank.csv", b"\n  \nts,v\n1,2\n", {}),
     ("bom.csv", b"\xef\xbb\xbfts,v\n1,2\n", {}),
+    ("bom comment.csv", b"\xef\xbb\xbf# ts,v\nts,v\n1,2\n", {"comment": "#"}),
     ("quoted.csv", b'"t,s","v ""x"""\n1,2\n', {"escape": '"'}),
     ("backslash.csv", b'"t\\"s",v\n1,2\n', {}),
     ("apostrophe.csv", b"'t,s',v\n1,2\n", {"QUOTE": "'"}),
