@@ -9,7 +9,7 @@ import pytest
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.api.clients import resume_queries
-from windrow.runtime import epoch, patience
+from windrow.runtime import epoch, faults, patience
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 # Each goes well until second 40, where k - 3, the cast or the sum fails; `share` puts it into the pass of q.
@@ -196,6 +196,20 @@ def test_one_that_is_resumed_answers_what_others_hold_and_nothing_twice(spark, f
     engine.run(seal=True)
     assert ends(engine, "counted") == list(range(10, 101, 10))
     assert [row.n for row in engine.results("counted").collect()] == [100] * 10
+
+
+def test_one_that_is_resumed_as_soon_as_it_is_quarantined_runs_again(spark, files, tmp_path, monkeypatch):
+    """Between the commit of its quarantine and the end of that epoch."""
+    engine = engine_on(files, tmp_path / "home")
+    engine.query("broken", FOR_A_WHILE)
+
+    def resume(step):
+        if step == "epoch committed" and condition(engine, "broken")[0] == "quarantined":
+            engine.resume("broken")
+
+    monkeypatch.setattr(faults, "on_step", resume)
+    engine.run(seal=False)  # and nothing is left to complain of at its end
+    assert condition(engine, "broken") == ("active", 59.9)
 
 
 def test_a_live_engine_resumes_a_query(spark, files, tmp_path):

@@ -16,7 +16,7 @@ import sqlite3
 import time
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 from py4j.protocol import Py4JError
@@ -152,7 +152,7 @@ class Epochs:
 
     def _wait(self, patience: Patience, number: int, error: Exception) -> None:
         """Pause before another attempt at an epoch; raises an error if there is to be none."""
-        if self._home.catalog.last_epoch() >= number:
+        if self._is_committed(number):
             raise HomeError(
                 f"epoch {number} is committed to {self._home.path}, and what follows a commit failed: "
                 f"{explained(error)}. Nothing is lost: the next start goes on from there"
@@ -166,6 +166,12 @@ class Epochs:
                 f"epoch {number} could not be committed to {self._home.path}: {explained(error)}. "
                 "The home is as it was before the epoch; the next start goes on from there"
             ) from given_up
+
+    def _is_committed(self, number: int) -> bool:
+        try:
+            return self._home.catalog.last_epoch() >= number
+        except HomeError:  # if it is, another attempt finds that the catalog has its number
+            return False
 
     def _check_spark(self) -> None:
         """Before a query is blamed for what may not be its fault: does Spark work at all?"""
@@ -182,6 +188,7 @@ class Epochs:
         for query in queries:
             if query.sink is not None and query.stored.delivered is None:
                 query.stored = replace(query.stored, delivered=number - 1)
+        before = [[query.stored for query in part.queries] for part in parts]
         try:
             answers: dict[int, Answered] = {}
             for part in parts:
@@ -217,10 +224,11 @@ class Epochs:
             raise
         committing = time.perf_counter() - writing
         reports = []
-        for part, stored in zip(parts, after, strict=True):
+        for part, stored, begun in zip(parts, after, before, strict=True):
             part.runner.progress = part.progress
-            for query, now in zip(part.queries, stored, strict=True):
-                query.stored = now
+            for query, now, then in zip(part.queries, stored, begun, strict=True):
+                if query.stored is then:  # else it failed, and somebody has resumed it since the commit
+                    query.stored = now
             part.runner.forest.changed = False
             writing = results.seconds + max(part.writing_seconds.values(), default=0.0)
             reports.append(self._report(number, part, answers, committing, writing))
@@ -242,9 +250,9 @@ class Epochs:
                 for shape, answers in state.advance(until):
                     self._take(shape, answers, answering)
         except AnswersFailed as failed:
-            raise _blamed(part, tree, failed.queries, failed.error) from failed
+            _blame(part, tree, failed.queries, failed.error)
         except Exception as error:
-            raise _blamed(part, tree, tree.members, error) from error
+            _blame(part, tree, tree.members, error)
 
     def _take(self, shape: Shape, answers: pa.Table, answering: Answering) -> None:
         try:
@@ -262,7 +270,7 @@ class Epochs:
         found = self._tasks.run(epoch.number, part, trees, _until(part), answering)
         for node, done in found.items():
             if isinstance(done, NodeFailed):
-                raise _blamed(part, by_number[done.tree], done.queries, done.error)
+                _blame(part, by_number[done.tree], done.queries, done.error)
             answering.add(done.answered)
             epoch.files += done.files
             part.node_seconds[node], part.writing_seconds[node] = done.seconds, done.writing_seconds
@@ -270,7 +278,7 @@ class Epochs:
                 try:
                     self._take(shape, answers, answering)
                 except AnswersFailed as failed:
-                    raise _blamed(part, by_number[number], failed.queries, failed.error) from failed
+                    _blame(part, by_number[number], failed.queries, failed.error)
 
     def _record(self, part: Part, answers: Mapping[int, Answered], epoch: Epoch) -> list[StoredQuery]:
         """Write a stream's slices and refused rows; its queries as they are after the epoch."""
@@ -351,12 +359,12 @@ def _at_rest(part: Part, tree: RunningTree) -> State:
     try:
         return State(tree.id, operator.closed_slices(), operator.open_slices())
     except Exception as error:
-        raise _blamed(part, tree, tree.members, error) from error
+        _blame(part, tree, tree.members, error)
 
 
-def _blamed(part: Part, tree: RunningTree, queries: Iterable[int], error: Exception) -> Exception:
-    """Whose fault it is that a tree failed: that of one of some queries, or of none of them."""
+def _blame(part: Part, tree: RunningTree, queries: Iterable[int], error: Exception) -> NoReturn:
+    """Raise whose fault it is that a tree failed: that of one of some queries, or of none of them."""
     fault = failure(error)
     if isinstance(fault, QueryFailed):
-        return _Culprit(part, tree, queries, fault)
-    return error if isinstance(error, OSError | sqlite3.Error) else fault
+        raise _Culprit(part, tree, queries, fault) from error
+    raise error  # `_wait` says what comes of it

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
 
     AnyPass = Pass | RowPass | LiftedPass | WovenPass
     Found = TypeVar("Found")
+    Run = Callable[[Mapping[str, AggregateQuery]], dict[str, list[pa.Table]]]
 
 ONE_DAY = 86_400_000_000
 BATCHES_UNCOUNTED = 100
@@ -386,7 +387,7 @@ class StreamRunner:
     def _without_culprits(
         self,
         suspects: Mapping[str, AggregateQuery],
-        run: Callable[[Mapping[str, AggregateQuery]], dict[str, list[pa.Table]]],
+        run: Run,
     ) -> tuple[dict[str, list[pa.Table]], dict[str, Exception]]:
         """What queries of which some fail collect when they `run`, and why those fail."""
         failed: dict[str, Exception] = {**culprits(suspects, run)}
@@ -407,7 +408,7 @@ class StreamRunner:
         self,
         part: Part,
         partials: dict[str, list[pa.Table]],
-        run: Callable[[Mapping[str, AggregateQuery]], dict[str, list[pa.Table]]],
+        run: Run,
         tables: Mapping[str, DataFrame],
         patience: Patience,
     ) -> None:
@@ -430,8 +431,7 @@ class StreamRunner:
                 try:
                     patience.through(partial(read_table, tables[table]))
                 except (QueryFailed, Unreadable) as error:
-                    told = error.problem if isinstance(error, Unreadable) else error
-                    raise SourceError(f"table '{table}' cannot be read: {told}. {NOTHING_LOST}") from error
+                    raise _cannot_be_read(f"table '{table}'", error) from error
         check_that_some_run(part.failed, len(partials.keys() - part.failed.keys()))
 
     def _by_experience(self, shared: AnyPass) -> AnyPass:
@@ -478,10 +478,12 @@ class StreamRunner:
         try:
             return patience.through(attempt)
         except (QueryFailed, Unreadable) as error:
-            told = error.problem if isinstance(error, Unreadable) else error
-            raise SourceError(
-                f"stream '{self.stream.name}' cannot be read: {told}. {NOTHING_LOST}"
-            ) from error
+            raise _cannot_be_read(f"stream '{self.stream.name}'", error) from error
+
+
+def _cannot_be_read(relation: str, error: QueryFailed | Unreadable) -> SourceError:
+    problem = error.problem if isinstance(error, Unreadable) else str(error)
+    return SourceError(f"{relation} cannot be read: {problem.rstrip('.')}. {NOTHING_LOST}")
 
 
 def _place(shared: AnyPass) -> tuple[Any, ...]:
