@@ -130,7 +130,7 @@ import time
 from pathlib import Path
 
 from tests.streams import Files, engine_on
-from windrow.runtime import faults, stage
+from windrow.runtime import faults, reader, stage
 from windrow.runtime.session import local_session
 
 
@@ -145,18 +145,22 @@ engine = engine_on(files, place / "home")
 collect, staged = stage.collect, []
 
 
-def until_stopped():
-    # In the middle of a batch, until Spark has been told to stop: whatever is asked of it then fails.
-    staged.append(True)
-    (reader,) = engine._running.readers.values()
-    while reader._query is None or reader._query.isActive:
-        time.sleep(0.01)
-
-
 def collect_too_late(shared, batch, *others):
-    until_stopped()
+    # Spark has been told to stop, with no patience for the batch: whatever is asked of it then fails.
+    staged.append(True)
+    (stopped,) = engine._running.readers.values()
+    while stopped._query is None or stopped._query.isActive:
+        time.sleep(0.01)
     batch.count()  # raises
     return collect(shared, batch, *others)
+
+
+def until_stopped(step):
+    if step == "batch staged":
+        staged.append(True)
+        (stopped,) = engine._running.readers.values()
+        while not stopped._stopping:
+            time.sleep(0.01)
 
 
 def stop():
@@ -171,18 +175,17 @@ def stop():
     live.wait()  # raises what stopped it, unless that was stop
 
 
-stage.collect = collect_too_late
+patience, reader.REST_SECONDS, stage.collect = reader.REST_SECONDS, 0, collect_too_late
 stop()
-stage.collect = collect
-faults.on_step = lambda step: until_stopped() if step == "batch staged" else None
+reader.REST_SECONDS, stage.collect, faults.on_step = patience, collect, until_stopped
 stop()
 
 
 def until_retired(step):
     if step == "batch staged" and not staged:
         staged.append(True)
-        (reader,) = engine._running.readers.values()
-        while not reader.retired:
+        (replaced,) = engine._running.readers.values()
+        while not replaced.retired:
             time.sleep(0.01)
 
 

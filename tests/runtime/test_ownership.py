@@ -14,7 +14,7 @@ from py4j.protocol import Py4JNetworkError
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import faults
+from windrow.runtime import faults, reader
 from windrow.runtime.catalog import Progress
 from windrow.runtime.home import Advance, Epoch, Home
 from windrow.runtime.lock import HomeInUse, holding, is_held
@@ -141,8 +141,9 @@ def test_who_takes_over_in_the_middle_of_an_epoch_sweeps_its_files_and_it_is_not
     assert_answers(engine, same_events(0, 90))
 
 
-def test_an_epoch_is_waited_for_when_spark_dies_under_it(spark, files, tmp_path):
+def test_an_epoch_is_waited_for_when_spark_dies_under_it(spark, files, tmp_path, monkeypatch):
     """The lock stays until the thread that commits is done, also if Spark can no longer be asked to stop."""
+    monkeypatch.setattr(reader, "REST_SECONDS", 0)
     engine, other = engine_on(files, tmp_path / "home"), engine_on(files, tmp_path / "home")
     committing, go_on = Event(), Event()
 
@@ -159,8 +160,8 @@ def test_an_epoch_is_waited_for_when_spark_dies_under_it(spark, files, tmp_path)
     try:
         live = engine.start(trigger="50 milliseconds")
         assert committing.wait(60)
-        (reader,) = engine._running.readers.values()
-        query = reader._query
+        (reading,) = engine._running.readers.values()
+        query = reading._query
         stop, query.stop = query.stop, dead
         stopping = Thread(target=live.stop)
         stopping.start()

@@ -33,6 +33,11 @@ SETTINGS = {
 }
 
 
+REST_SECONDS = 5.0
+"""How long Spark may take to come to rest before it is interrupted in what it does. It prints that, but a
+source that is slow to list, or a batch that is, should not hold up who stops the stream."""
+
+
 class Reader:
     """Reads one stream, until the end of what is there or until it is stopped."""
 
@@ -61,6 +66,8 @@ class Reader:
         self._query: Any = None
         self._connection: Any = None
         self._stopping = False
+        self._in_batch = False
+        self._given_up = Event()
         self._told_to_stop = Event()
         self._stopped = Event()
 
@@ -73,6 +80,7 @@ class Reader:
             return self.queries()
 
         def process(batch: DataFrame, batch_id: int) -> None:
+            self._in_batch = True
             try:
                 gateway: Any = batch.sparkSession.sparkContext._gateway
                 self._connection = gateway._gateway_client.get_thread_connection()
@@ -101,6 +109,8 @@ class Reader:
                 # Anything else is what stopping does: Spark cancels the batch's jobs.
                 self._wait_to_be_stopped()
                 raise Stopped from None
+            finally:
+                self._in_batch = False
 
         check_dead(self.runner)
         self.runner.check_record()
@@ -173,13 +183,16 @@ class Reader:
         Returns when nothing of it is under way any more, also where Spark itself has died.
         """
         self._stopping = True
-        self._told_to_stop.set()
         query = self._query
         if query is not None:
             try:
+                self._come_to_rest(query)
+                self._told_to_stop.set()
                 query.stop()
             except JAVA_GONE as error:
                 self._note_gone(error)  # nothing is read any more
+            finally:
+                self._told_to_stop.set()
             self.runner.rest()  # Spark does not wait for the callback, and the home is about to be let go
             # Java holds the callback, and with it this object, for as long as we hold Java's query: two
             # garbage collectors, neither of which would see that nobody needs either.
@@ -194,11 +207,22 @@ class Reader:
                 self._connection = None
             self._stopped.set()
 
+    def _come_to_rest(self, query: Any) -> None:
+        """Let Spark hand out the batch that it plans, or give up the one that is under way: an interruption
+        in the middle of either is printed."""
+        if self._in_batch:
+            self._rows.sparkSession.sparkContext.cancelJobGroup(query.runId)
+        patience = time.monotonic() + REST_SECONDS
+        while query.isActive and query.status["isTriggerActive"] and time.monotonic() < patience:
+            if self._given_up.wait(0.02):
+                break
+
     def _wait_to_be_stopped(self) -> None:
         """Wait until Spark has been told to stop the query: an interruption before that counts as a failure.
 
         A reader that is retired waits here with the batch that it may not take, until it is replaced.
         """
+        self._given_up.set()
         self._told_to_stop.wait()
         while not self._stopped.wait(0.01):
             if self._query is not None and not self.active:
