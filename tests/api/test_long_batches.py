@@ -142,7 +142,7 @@ place = Path(sys.argv[1])
 files = Files(local_session(), place / "in")
 files.add(0, 40)
 engine = engine_on(files, place / "home")
-collect, staged = stage.collect, []
+collect, staged, waited_for = stage.collect, [], []
 
 
 def collect_too_late(shared, batch, *others):
@@ -161,6 +161,8 @@ def until_stopped(step):
         (stopped,) = engine._running.readers.values()
         while not stopped._stopping:
             time.sleep(0.01)
+        time.sleep(0.1)
+        waited_for.append(stopped._query.isActive)
 
 
 def stop():
@@ -175,10 +177,11 @@ def stop():
     live.wait()  # raises what stopped it, unless that was stop
 
 
-patience, reader.REST_SECONDS, stage.collect = reader.REST_SECONDS, 0, collect_too_late
+reader.REST_SECONDS, stage.collect = 0, collect_too_late
 stop()
-reader.REST_SECONDS, stage.collect, faults.on_step = patience, collect, until_stopped
+reader.REST_SECONDS, stage.collect, faults.on_step = 60, collect, until_stopped
 stop()
+assert waited_for == [True]  # Spark is interrupted when the batch has been given up
 
 
 def until_retired(step):
