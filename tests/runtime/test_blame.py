@@ -192,7 +192,7 @@ def test_what_does_not_pass_is_not_tried_again(short, error):
 
 
 @pytest.mark.parametrize("error", [MachineFailed("a job was cancelled"), QueryFailed("interrupted")])
-def test_a_batch_that_is_being_stopped_is_given_up_at_once(error):
+def test_a_batch_that_is_being_stopped_is_given_up_at_once(short, error):
     stopping = []
     job = Job(error, 1, lambda: stopping.append(True))
     with pytest.raises(Stopped):
