@@ -20,10 +20,8 @@ from hypothesis import strategies as st
 import windrow
 from tests.api.test_same_answers import EPOCH, SCHEMA, SECOND, frame, rows, split_late, statement, windows
 from tests.examples import examples
+from tests.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, same, weights
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.home import Home
-from windrow.runtime.stage import StreamRunner
 from windrow.slicing import Window
 
 pytestmark = pytest.mark.usefixtures("interpreted")  # some sixty aggregates in a statement
@@ -357,16 +355,11 @@ def test_a_bounded_run_gives_the_answers_of_spark_and_of_python(spark, data, win
     df.unpersist()
 
 
-def run_batch(spark, home, engine, batch, number, last):
-    opened = Home(home)
-    runner, epochs = (
-        StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0),
-        Epochs(spark, opened),
-    )
-    with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
-        epochs.run(part)
-    if last:
-        epochs.run(runner.sealing(engine._queries.values()))
+def run_batch(spark, engine, batch, number, last):
+    with feeding(engine, "events") as feed:
+        feed.batch(frame(spark, batch), number)
+        if last:
+            feed.seal()
 
 
 @settings(settings.get_profile("spark"), max_examples=examples(1))
@@ -392,7 +385,7 @@ def test_micro_batches_and_restarts_give_the_answers_of_python(
         engine = windrow.Engine(home, spark=spark)
         engine.stream("events", frame(spark, []), timestamp="ts", delay=f"{delay} seconds")
         given = collecting(engine, "q", statement(window, keys, CALLS))
-        run_batch(spark, home, engine, batch, number, last=number == len(batches) - 1)
+        run_batch(spark, engine, batch, number, last=number == len(batches) - 1)
         tables += given
     assert_python_agrees(tables, in_windows(kept, window, keys))
 
@@ -464,7 +457,7 @@ def test_windows_of_rows_give_the_answers_of_python(spark, tmp_path_factory, dat
             name: collecting(engine, name, statement_of_rows(*WINDOWS_OF_ROWS[name]))
             for name in WINDOWS_OF_ROWS
         }
-        run_batch(spark, home, engine, batch, number, last=number == len(batches) - 1)
+        run_batch(spark, engine, batch, number, last=number == len(batches) - 1)
         for name, some in given.items():
             tables[name] += some
     for name in WINDOWS_OF_ROWS:

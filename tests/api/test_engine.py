@@ -11,7 +11,7 @@ import windrow
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events, same_events
 from windrow.api import engine as engine_module
-from windrow.runtime import faults, patience, reader
+from windrow.runtime import faults, patience, stage
 from windrow.slicing import Window
 
 
@@ -75,7 +75,7 @@ def test_a_batch_that_spark_noted_and_did_not_plan_is_the_same_batch_later(spark
 
 def test_sources_of_the_users_are_left_to_spark(spark, files, tmp_path, monkeypatch):
     """The log of a frame with several sources, some of them used twice, is not for others to tidy."""
-    monkeypatch.setattr(reader, "tidy", lambda folder: pytest.fail("not ours"))
+    monkeypatch.setattr(stage, "tidy", lambda folder: pytest.fail("not ours"))
     rows = spark.readStream.schema("ts TIMESTAMP, k LONG, v DOUBLE").parquet(str(files.path))
     for _ in range(2):
         engine = windrow.Engine(tmp_path / "home", spark=spark)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
+from contextlib import ExitStack
 from datetime import timedelta
 
 import duckdb
@@ -17,11 +18,9 @@ from pyspark.sql.pandas.types import from_arrow_schema
 import windrow
 from tests.api.test_same_answers import EPOCH, SCHEMA, frame, rows, split_late, statement, windows
 from tests.examples import examples
+from tests.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, same, weights
 from windrow.operators import ordered_values
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.home import Home
-from windrow.runtime.stage import StreamRunner
 from windrow.slicing import Window
 
 SECOND = 1_000_000
@@ -177,18 +176,17 @@ def test_any_micro_batches_give_the_same(
     batches = [data[a:b] for a, b in itertools.pairwise(edges)]
     in_time, _ = split_late(batches, [None] * len(batches), timedelta(seconds=delay))
     home = tmp_path_factory.mktemp("home")
-    for number, batch in enumerate(batches):
-        if number == 0 or restarts:
-            engine = windrow.Engine(home, spark=spark)
-            engine.stream("events", frame(spark, []), timestamp="ts", delay=f"{delay} seconds")
-            engine.query("exact", statement(window, keys, {name: EXACT[name] for name in exact}))
-            engine.query("listed", statement(window, keys, {name: LISTED[name] for name in listed}))
-            opened = Home(home)
-            runner = StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0)
-            epochs = Epochs(spark, opened)
-        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
-            epochs.run(part)
-    epochs.run(runner.sealing(engine._queries.values()))
+    with ExitStack() as held:
+        for number, batch in enumerate(batches):
+            if number == 0 or restarts:
+                held.close()
+                engine = windrow.Engine(home, spark=spark)
+                engine.stream("events", frame(spark, []), timestamp="ts", delay=f"{delay} seconds")
+                engine.query("exact", statement(window, keys, {name: EXACT[name] for name in exact}))
+                engine.query("listed", statement(window, keys, {name: LISTED[name] for name in listed}))
+                feed = held.enter_context(feeding(engine, "events"))
+            feed.batch(frame(spark, batch), number)
+        feed.seal()
     df = frame(spark, in_time)
     assert_as_spark(engine.results("exact"), df, window, keys, exact)
     assert_as_recomputed(engine.results("listed"), duckdb_answers(in_time, window, keys), keys)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from threading import Event
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -222,17 +222,18 @@ def test_refused_rows_that_cannot_be_written_are_written_again(spark, files, tmp
 def test_a_batch_whose_jobs_are_cancelled_by_stopping_is_given_up(spark, files, tmp_path, monkeypatch):
     """A stop, too, cancels jobs; what comes of that is neither tried again nor held against a query."""
     with engine_on(files, tmp_path / "home") as engine:
+        begun = Event()
 
         def stopped(number, call, *_):
-            engine._running.readers["events"].retire()
+            engine._running.readers["events"]._stopping = True  # as `stop` does before anything else
+            begun.set()
             with doomed(spark):
                 return call()
 
         with monkeypatch.context() as patch:
             calls = Wrapped(patch, stage, "collect", stopped)
             live = engine.start(trigger="50 milliseconds")
-            with suppress(windrow.WindrowError):  # Spark's word for it that the stream has ended
-                live.wait()
+            assert begun.wait(60)
             live.stop()
         assert calls.calls == 1
         assert conditions(engine) == {"q": "waiting"}

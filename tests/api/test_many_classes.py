@@ -11,13 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
-from tests.api.test_same_answers import EPOCH, no_tables, optional, split_late
+from tests.api.test_same_answers import EPOCH, optional, split_late
 from tests.examples import examples
+from tests.micro_batches import feeding
 from tests.oracle import assert_same_answers, interpreting, native, weights
 from windrow.optimizer import WovenPass
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.home import Home
-from windrow.runtime.stage import StreamRunner
 from windrow.slicing import Window
 
 SECOND = 1_000_000
@@ -89,13 +87,10 @@ def test_answers_over_micro_batches_are_those_of_spark(spark, tmp_path_factory, 
     engine.stream("e", frame(spark, []), timestamp="ts", delay=f"{delay} seconds")
     for number, one in enumerate(asked):
         engine.query(f"q{number}", statement(*one))
-    home = Home(path)
-    runner = StreamRunner(home, engine._relations.stream("e"), lambda: 0.0)
-    epochs = Epochs(spark, home)
-    for number, batch in enumerate(batches):
-        with runner.staged(frame(spark, batch), number, engine._queries.values, no_tables) as part:
-            epochs.run(part)
-    epochs.run(runner.sealing(engine._queries.values()))
+    with feeding(engine, "e") as feed:
+        for number, batch in enumerate(batches):
+            feed.batch(frame(spark, batch), number)
+        feed.seal()
     df = frame(spark, in_time).cache()
     for number, (keys, where, window, names) in enumerate(asked):
         aggs = {name: AGGREGATES[name] for name in names or ["rows"]}

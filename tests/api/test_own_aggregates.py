@@ -14,9 +14,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.home import Home
-from windrow.runtime.stage import StreamRunner
+from tests.micro_batches import feeding
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -273,15 +271,11 @@ def test_micro_batches_that_overlap_in_time_and_restarts_equal_pandas(spark, tmp
         engine.stream("events", frame(spark, []), timestamp="ts", delay="60 seconds")
         register(engine)
         engine.query("time", statement("[RANGE 20 S SLIDE 7 S]"), sink=lambda epoch, t: tables.append(t))
-        opened = Home(tmp_path / "home")
-        runner = StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0)
-        epochs = Epochs(spark, opened)
-        queries = list(engine._queries.values())
-        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
+        with feeding(engine, "events") as feed:
+            part = feed.batch(frame(spark, batch), number)
             assert len(part.partials["time"]) == 2
-            epochs.run(part)
-        if number == 2:
-            epochs.run(runner.sealing(queries))
+            if number == 2:
+                feed.seal()
         assert not part.failed
     got = by_end([row for table in tables for row in table.to_pylist()])
     rows = in_stream_order(batches, ["k", "x", "y", "w"])
@@ -364,13 +358,10 @@ def test_partitioned_windows_go_on_after_a_restart(spark, tmp_path):
         register(engine)
         sink = lambda epoch, t: got.update({(r["window_row"], r["k"]): r for r in t.to_pylist()})  # noqa: E731
         engine.query("keys", statement("[PARTITION BY k ROWS 20 SLIDE 3]", OF_KEYS), sink=sink)
-        opened = Home(tmp_path / "home")
-        runner = StreamRunner(opened, engine._relations.stream("events"), lambda: 0.0)
-        epochs = Epochs(spark, opened)
-        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
-            epochs.run(part)
-        assert not part.failed
-    epochs.run(runner.sealing(engine._queries.values()))
+        with feeding(engine, "events") as feed:
+            assert not feed.batch(frame(spark, batch), number).failed
+            if batch is batches[-1]:
+                feed.seal()
     ordered = in_stream_order(batches, ["k", "x", "y", "w"])
     expected = {
         (row, key): recomputed(group.iloc[max(0, row - 20) : row])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import random
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 
 import duckdb
@@ -13,11 +14,9 @@ import pyarrow as pa
 import pytest
 
 import windrow
+from tests.micro_batches import feeding
 from tests.oracle import same
 from tests.streams import Files
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.home import Home
-from windrow.runtime.stage import StreamRunner
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -231,27 +230,29 @@ def test_any_micro_batches_and_restarts_equal_duckdb_over_rows_that_were_not_lat
     silences = [None, 3, None, 30, None]
     sizes = [(1, 1), (7, 3), (100, 10), (2, 10)]
     now, answers = [0.0], {}
-    for number, (batch, silence) in enumerate(zip(batches, silences, strict=True)):
-        if number == 0 or restarts:
-            engine = windrow.Engine(tmp_path / "home", spark=spark)
-            engine.stream(
-                "events", frame(spark, []), timestamp="ts", delay=f"{delay} seconds", idle_timeout="2 seconds"
-            )
-            given = collecting(engine, sizes=sizes, wheres=[WHERE])
-            opened = Home(tmp_path / "home")
-            runner = StreamRunner(opened, engine._relations.stream("events"), lambda: now[0])
-            epochs = Epochs(spark, opened)
-        with runner.staged(frame(spark, batch), number, engine._queries.values, lambda queries: {}) as part:
-            epochs.run(part)
-        if silence is not None:
-            now[0] += silence
-            with runner.beating(engine._queries.values) as part:
-                epochs.run(part)
-        if number == 4:
-            epochs.run(runner.sealing(engine._queries.values()))
-        if number == 4 or restarts:
-            for what, tables in given.items():
-                answers.setdefault(what, []).extend(tables)
+    with ExitStack() as held:
+        for number, (batch, silence) in enumerate(zip(batches, silences, strict=True)):
+            if number == 0 or restarts:
+                held.close()
+                engine = windrow.Engine(tmp_path / "home", spark=spark)
+                engine.stream(
+                    "events",
+                    frame(spark, []),
+                    timestamp="ts",
+                    delay=f"{delay} seconds",
+                    idle_timeout="2 seconds",
+                )
+                given = collecting(engine, sizes=sizes, wheres=[WHERE])
+                feed = held.enter_context(feeding(engine, "events", lambda: now[0]))
+            feed.batch(frame(spark, batch), number)
+            if silence is not None:
+                now[0] += silence
+                feed.beat()
+            if number == 4:
+                feed.seal()
+            if number == 4 or restarts:
+                for what, tables in given.items():
+                    answers.setdefault(what, []).extend(tables)
     in_time, late = split_late(batches, silences, timedelta(seconds=delay))
     assert engine.progress("events").late == late
     assert (late > 0) == (delay < 60)

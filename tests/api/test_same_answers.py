@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import ExitStack
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
@@ -14,13 +15,11 @@ from pyspark.sql import functions as F
 
 import windrow
 from tests.examples import examples
+from tests.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, weights
 from windrow.aggregates.operations import ADD_FLOATS
 from windrow.final import FINAL_AGGREGATORS
 from windrow.runtime.analysis import arrow_schema
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.home import Home
-from windrow.runtime.stage import StreamRunner
 from windrow.slicing import Window
 
 SECOND = 1_000_000
@@ -159,23 +158,18 @@ def test_any_micro_batches_and_heartbeats_give_the_batch_answer_over_rows_that_w
     batches = [data[a:b] for a, b in itertools.pairwise(edges)]
     in_time, late = split_late(batches, silences, timedelta(seconds=delay))
     home, now = tmp_path_factory.mktemp("home"), [0.0]
-    for number, (batch, silence) in enumerate(zip(batches, silences, strict=False)):
-        if number == 0 or restarts:
-            engine = engine_over(spark, home, window, keys, delay)
-            opened = Home(home)
-            runner = StreamRunner(opened, engine._relations.stream("events"), lambda: now[0])
-            epochs = Epochs(spark, opened)
-        for again in (False, True):
-            with runner.staged(frame(spark, batch), number, engine._queries.values, no_tables) as part:
-                assert (part is None) == again
-                if part is not None:
-                    epochs.run(part)
-        if silence is not None:
-            now[0] += silence
-            with runner.beating(engine._queries.values) as part:
-                if part is not None:
-                    epochs.run(part)
-    epochs.run(runner.sealing(engine._queries.values()))
+    with ExitStack() as held:
+        for number, (batch, silence) in enumerate(zip(batches, silences, strict=False)):
+            if number == 0 or restarts:
+                held.close()
+                engine = engine_over(spark, home, window, keys, delay)
+                feed = held.enter_context(feeding(engine, "events", lambda: now[0]))
+            for again in (False, True):
+                assert (feed.batch(frame(spark, batch), number) is None) == again
+            if silence is not None:
+                now[0] += silence
+                feed.beat()
+        feed.seal()
     df = frame(spark, in_time)
     assert_same_answers(engine.results("q"), spark_answers(df, window, keys), keys, TOLERANCES)
     assert engine.progress("events").late == late == engine.late("events").count()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 
 import pyarrow as pa
@@ -27,6 +28,8 @@ class Moving:
 
     def __init__(self, path):
         self.home = Home(path)
+        self._running = ExitStack()
+        self._running.enter_context(self.home.running())
         self.query, self.other = (
             self.home.catalog.add_query(name, "SELECT …", "s", SCHEMA) for name in ("q", "other")
         )
@@ -125,7 +128,7 @@ class Failing:
 
 def behind(moving, sink):
     """The query, with a sink that has had the answers of epoch 0."""
-    moving.home.catalog.note_delivered({moving.query.id: 0})
+    moving.home.note_delivered({moving.query.id: 0})
     return RunningQuery(moving.home.catalog.query("q"), None, sink)
 
 

@@ -6,6 +6,8 @@ import time
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
+from windrow.runtime.blame import Stopped
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
@@ -91,6 +93,8 @@ class Live:
         while not self._stopping.wait(self._every) and self._failure is None:
             try:
                 work()
+            except Stopped:
+                continue  # an epoch that was shared with a stream that is being stopped
             except BaseException as error:  # also sys.exit() in a callback: nobody would see a heart stop
                 self._failure = error
                 for reader in self._readers:

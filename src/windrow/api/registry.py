@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -86,7 +87,8 @@ class Registry:
                         continue  # a frame that can be read again, or one that this engine does not have
                     bound = self.bound(stored.name, select(stored.sql, stored.retain), None)
                     if bound.new.schema != stored.schema:  # its stream was declared anew
-                        (stored,) = self._home.catalog.add_queries([bound.new])
+                        with suppress(HomeInUse), self._home.changing() as database:
+                            (stored,) = self._home.catalog.insert_queries(database, [bound.new])
                     taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
                 except WindrowError as error:
                     raise HomeError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -158,9 +159,9 @@ class Relations:
         names, new = mark
         for name, kind, before in reversed(self._new[new:]):
             if before is None:
-                self._home.catalog.undefine(name)
+                self._home.define(name, kind, None)
             else:
-                self._home.catalog.define(name, kind, before)
+                self._home.define(name, kind, before)
         del self._new[new:]
         self.known = {name: relation for name, relation in self.known.items() if name in names}
         self._sources = {name: source for name, source in self._sources.items() if name in names}
@@ -239,7 +240,7 @@ class Relations:
                     "use another name, or another home"
                 )
         if before != definition:
-            self._home.catalog.define(name, kind, definition)
+            self._home.define(name, kind, definition)
             self._new.append((name, kind, before))
 
     def _begins_anew(
@@ -256,7 +257,8 @@ class Relations:
         )
         if same or not found[1] == kind == "stream" or self._home.catalog.progress(name) != Progress():
             return False
-        with holding(self._home.path):  # an engine that runs would lose what it reads by
+        # Another engine that runs would lose what it reads by; this one does not read the stream yet.
+        with nullcontext() if self._home.is_ours else holding(self._home.path):
             if self._home.catalog.progress(name) != Progress():  # it has been quicker
                 return False
             shutil.rmtree(self._home.checkpoint(name), ignore_errors=True)

@@ -336,7 +336,7 @@ class Running:
         self._on_epoch(report)
 
     def _warn_of_dead_rows(self) -> None:
-        """When a live engine stops: why rows have been dead. It does not fail for want of a message."""
+        """Say why rows have been dead, where something else is to be said: it does not fail for that."""
         with suppress(Exception):
             for dead in self._rows.dead(self._spark, self._home):
                 _warn(dead)
@@ -348,12 +348,6 @@ class Running:
         again, at the end of every run, until somebody resumes or drops it. So is why rows are dead; if most
         are, the run has failed, unless MAX DEAD says how many may be.
         """
-        mostly_dead = []
-        for dead in self._rows.dead(self._spark, self._home):
-            if dead.most and self._relations.stream(dead.stream).max_dead is None:
-                mostly_dead.append(dead)
-            else:
-                _warn(dead)
         stored = [query.stored for query in self._queries()]
         failed = [query for query in stored if query.quarantined is not None]
         if failed:
@@ -365,10 +359,17 @@ class Running:
             others = [query.name for query in stored if query.quarantined is None]
             rest = f"; the others are answered ({', '.join(others[:5])}{', …'[: 3 * (len(others) > 5)]})"
             name = failed[0].name
+            self._warn_of_dead_rows()
             raise QueryFailed(
                 f"{told}\n{one} quarantined{rest if others else ''}\n"
                 f"eng.resume('{name}') lets it run again, eng.drop('{name}') forgets it"
             )
+        mostly_dead = []
+        for dead in self._rows.dead(self._spark, self._home):
+            if dead.most and self._relations.stream(dead.stream).max_dead is None:
+                mostly_dead.append(dead)
+            else:
+                _warn(dead)
         if mostly_dead:
             raise MostlyDead("\n".join([*map(str, mostly_dead), f"everything is committed; {TO_CHECK}"]))
         for query in self._queries():

@@ -168,7 +168,7 @@ def run(
         if isinstance(failure, MostlyDead):
             raise failure
         if failure is not None or quarantined(eng):
-            raise QueryFailed(_to_do(eng, home)) from failure
+            raise QueryFailed(_to_do(eng, home) or str(failure)) from failure
 
 
 def run_forever(eng: windrow.Engine, trigger: str, progress: RunProgress) -> None:
@@ -234,8 +234,11 @@ def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> 
 
 
 def _to_do(eng: windrow.Engine, home: str | None) -> str:
-    """What a run says at its end of queries that failed, in it or before; why, it has said earlier on."""
+    """What a run says at its end of queries that failed, in it or before; why, it has said earlier on.
+    Nothing if somebody has resumed them meanwhile."""
     failed = [query for query in eng.status().queries if query.quarantined is not None]
+    if not failed:
+        return ""
     rest = "no query is left to run" if len(failed) == len(eng.queries) else "the others are answered"
     since = ", ".join(f"{query.name} (since epoch {query.quarantined_epoch})" for query in failed)
     told = f"{since} failed and {'is' if len(failed) == 1 else 'are'} quarantined; {rest}"

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
 from windrow.runtime.durable import check, explained, force, force_directories
+from windrow.runtime.lock import is_held
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,7 +105,9 @@ def _freeze(home: Path, catalog: Catalog, staging: Path) -> list[DataFile]:
             except FileNotFoundError:
                 check(home / file.path, file.bytes, None)  # says what is missing
                 raise
-            except OSError:  # a file system without links
+            except OSError:  # a file system without links, or files of another user's
+                if is_held(home):
+                    raise  # to copy them takes too long for an epoch that waits
                 shutil.copy2(home / file.path, link)
         for record in sorted((home / "streams").glob("*")):
             _copy_record(record, staging / "streams" / record.name)
@@ -123,16 +126,17 @@ def _freeze(home: Path, catalog: Catalog, staging: Path) -> list[DataFile]:
 def _copy_record(record: Path, target: Path) -> None:
     """Copy Spark's record of a stream, while Spark may add to it.
 
-    Spark notes the files of a batch and then plans it, so what is planned is copied before what is noted: a
-    batch that the copy has as planned then has its files. Whatever Spark removes meanwhile is old.
+    Spark notes the files of a batch and then plans it, so what is planned is looked for, and copied, before
+    what is noted: a batch that the copy has as planned then has its files. What Spark removes meanwhile is
+    old.
     """
-    paths = sorted(record.rglob("*"), key=lambda path: path.relative_to(record).parts[0] == "sources")
-    for path in paths:
-        if path.is_file() and ".tmp" not in path.name:
+    for part in ("metadata", "commits", "offsets", "*"):
+        for path in [*record.glob(part), *record.glob(f"{part}/**/*")]:
             place = target / path.relative_to(record)
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with suppress(FileNotFoundError):
-                shutil.copy2(path, place)
+            if path.is_file() and ".tmp" not in path.name and not place.exists():
+                place.parent.mkdir(parents=True, exist_ok=True)
+                with suppress(FileNotFoundError):
+                    shutil.copy2(path, place)
 
 
 def _copy(staging: Path, target: Path, files: list[DataFile], progress: Callable[[int, int], None]) -> None:

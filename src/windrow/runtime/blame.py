@@ -25,7 +25,7 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from pyspark import SparkContext
 
 from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError, WindrowError
-from windrow.runtime.analysis import SPARK_ERRORS, reason, workers_without_windrow
+from windrow.runtime.analysis import SPARK_ERRORS, reason
 from windrow.runtime.durable import explained
 
 if TYPE_CHECKING:
@@ -149,8 +149,6 @@ def passes(error: WindrowError) -> bool:
 
 def _failure_of_spark(error: BaseException) -> WindrowError:
     told = reason(error)
-    if told == workers_without_windrow():
-        return MachineFailed(told, lasting=True)
     for thrown in _chain(error):
         if thrown.condition.startswith(UNREADABLE_CONDITIONS) or thrown.name in UNREADABLE_CLASSES:
             return Unreadable(told)

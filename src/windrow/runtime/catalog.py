@@ -243,9 +243,19 @@ class Catalog:
 
     def define(self, name: str, kind: str, definition: dict[str, Any]) -> None:
         """Remember a relation, or its new definition."""
-        text = json.dumps(definition, sort_keys=True)
         with self.transaction() as database:
-            database.execute("INSERT OR REPLACE INTO relations VALUES (?, ?, ?)", (name, kind, text))
+            self.write_definition(database, name, kind, definition)
+
+    @staticmethod
+    def write_definition(
+        database: sqlite3.Connection, name: str, kind: str, definition: dict[str, Any] | None
+    ) -> None:
+        """Remember a relation, or (None) forget it, as part of a transaction."""
+        if definition is None:
+            database.execute("DELETE FROM relations WHERE name = ?", (name,))
+            return
+        text = json.dumps(definition, sort_keys=True)
+        database.execute("INSERT OR REPLACE INTO relations VALUES (?, ?, ?)", (name, kind, text))
 
     def definition(self, name: str) -> tuple[str, str, dict[str, Any]] | None:
         """Name, kind and definition of a relation; None for one that the home cannot know (a DataFrame)."""
@@ -255,11 +265,6 @@ class Catalog:
         """Those of all relations."""
         rows = self.rows(f"SELECT name, kind, definition FROM relations {condition}", *values)
         return [(name, kind, json.loads(text)) for name, kind, text in rows]
-
-    def undefine(self, name: str) -> None:
-        """Take a definition back."""
-        with self.transaction() as database:
-            database.execute("DELETE FROM relations WHERE name = ?", (name,))
 
     def streams(self) -> list[str]:
         """The streams that have been declared or read."""

@@ -257,7 +257,7 @@ class Epochs:
     def _take(self, shape: Shape, answers: pa.Table, answering: Answering) -> None:
         try:
             zone = shape.plan.stream.zone
-            if zone not in self._zoned:
+            if self._zoned.get(zone) in (None, self._spark):  # the user's own session may change its zone
                 self._zoned[zone] = in_zone(self._spark, zone)
             rows = project(self._zoned[zone], shape.plan, answers)
         except Exception as error:

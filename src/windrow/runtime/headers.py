@@ -18,6 +18,7 @@ from pyspark.sql.types import StringType, StructField
 
 from windrow.errors import SourceError
 from windrow.runtime.analysis import SPARK_ERRORS, reason
+from windrow.runtime.blame import ENGINE_ERRORS, failure
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -117,6 +118,10 @@ class HeaderLines:
                 "columns go by their places: OPTIONS (enforceSchema 'true')"
             ) from error
         self._multi_line: bool = self._options.multiLine()
+        setting = "ignoreCorruptFiles"
+        ignores = given.get(setting.lower(), spark.conf.get(f"spark.sql.files.{setting}", "false"))
+        self.may_be_corrupt = str(ignores).lower() == "true"
+        """Whether Spark is to go on without files that it cannot read."""
         self._comment: str | None = given.get("comment") or None
         separator = given.get("linesep")
         self._line_ends = re.compile(
@@ -181,8 +186,11 @@ class HeaderLines:
 
     def _opened(self, file: str) -> Any:
         """A stream of Java's, of what a file holds when it is unpacked."""
+        path = self._java.org.apache.hadoop.fs.Path(file)
+        if not path.getFileSystem(self._hadoop).exists(path):
+            raise FileNotFoundError(file)
         streams = self._java.org.apache.spark.sql.execution.datasources.CodecStreams
-        return streams.createInputStream(self._hadoop, self._java.org.apache.hadoop.fs.Path(file))
+        return streams.createInputStream(self._hadoop, path)
 
     def _is_compressed(self, path: str) -> bool:
         """Whether Hadoop unpacks a file, which it knows by the end of its name."""
@@ -209,19 +217,35 @@ def local_path(file: str) -> str | None:
     return re.sub("^file:/+", "/", file) if file.startswith("file:/") else None
 
 
+def is_there(spark: SparkSession, file: str) -> bool:
+    """Whether there is a file at an address."""
+    local = local_path(file)
+    if local is not None:
+        return Path(local).exists()
+    java: Any = spark._jvm
+    path = java.org.apache.hadoop.fs.Path(file)
+    return bool(path.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf()).exists(path))
+
+
 def headers_of(
     lines: HeaderLines, files: Sequence[str], columns: Sequence[str]
 ) -> dict[Header, list[str]] | None:
     """The files of each header, in their order; None if all of them name the columns as they are declared.
 
-    A file with nothing in it is left out. One that cannot be opened is Spark's to judge, by its options.
+    A file with nothing in it is left out, and so is one that is gone: Spark leaves it out, too. Where the
+    user wants files ignored that cannot be read, Spark is left to do that. Any other file whose header cannot
+    be read raises whose fault it is: to take its columns for those declared would be a guess.
     """
     declared = Header(tuple(columns))
     found: dict[Header, list[str]] = {}
     for file in files:
         try:
             header = lines.header(file)
-        except (OSError, *SPARK_ERRORS):
+        except FileNotFoundError:
+            continue
+        except (OSError, *ENGINE_ERRORS) as error:
+            if not lines.may_be_corrupt:
+                raise failure(error) from error
             header = declared
         if header is not None:
             judged = declared if header.is_of(columns) else header.judged(columns)

@@ -173,6 +173,12 @@ class Home:
         """A transaction of the engine that runs here; nothing is written if another has taken over."""
         return self._ownership.transaction()
 
+    def define(self, name: str, kind: str, definition: dict[str, Any] | None) -> None:
+        """Remember a relation, or its new definition; None takes it back. Anybody may, but not an engine that
+        has lost the home."""
+        with self.transaction() if self.is_ours else self.catalog.transaction() as database:
+            Catalog.write_definition(database, name, kind, definition)
+
     @contextmanager
     def changing(self) -> Iterator[sqlite3.Connection]:
         """A transaction that changes which queries there are: of the engine that runs here, or of one that

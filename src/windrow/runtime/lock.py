@@ -45,10 +45,17 @@ def _locked(home: Path) -> IO[str]:
             lock = (home / "lock").open("a")
         except OSError as error:
             raise HomeError(f"cannot run on {home}: {explained(error)}") from error
-        with suppress(BlockingIOError):
+        try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is(lock, home / "lock"):
                 return lock
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            lock.close()
+            raise HomeError(
+                f"cannot run on {home}, where files cannot be locked: {explained(error)}"
+            ) from error
         lock.close()
         time.sleep(PAUSE)
     raise HomeInUse(home)

@@ -54,10 +54,10 @@ class Patience:
         """Pause before another attempt; raises an error if there is to be none."""
         if self._stopping():
             raise Stopped from error
-        if not isinstance(error, MachineFailed) and not passes(error):
-            raise error
         if not passes(error) or not self._pauses:
-            raise self._given_up(error) from error
+            if isinstance(error, MachineFailed):
+                raise self._given_up(error) from error
+            raise error
         pause = self._pauses.pop(0)
         self._attempts += 1
         event(
@@ -70,9 +70,7 @@ class Patience:
                 raise Stopped from error
             time.sleep(min(LOOK_SECONDS, left))
 
-    def _given_up(self, error: WindrowError) -> WindrowError:
-        if not isinstance(error, MachineFailed):
-            return error
+    def _given_up(self, error: MachineFailed) -> MachineFailed:
         tried = f" ({self._attempts} attempts)" if self._attempts > 1 else ""
         told = f"{self._what} failed: {error.problem.rstrip('.')}{tried}. {NOTHING_LOST}"
         return type(error)(error.problem, told, lasting=error.lasting)

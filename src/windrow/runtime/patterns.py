@@ -1,4 +1,4 @@
-"""Letters that Spark takes for patterns in the paths that it reads: `[1]`, `{a,b}`, `*`, `?`.
+r"""Letters that Spark takes for patterns in the paths that it reads: `[1]`, `{a,b}`, `*`, `?`, `\`.
 
 Spark's own way to turn patterns off, the option `__globPaths__`, reads each of n files n times if a path has
 such letters, and Spark's streams of files use it. So files are named in a way in which they are themselves.
@@ -11,7 +11,7 @@ import re
 
 def is_pattern(path: str) -> bool:
     """Whether a path may stand for several."""
-    return any(letter in path for letter in "*?[{")
+    return any(letter in path for letter in "{}[]*?\\")
 
 
 def as_itself(path: str) -> str:

@@ -189,22 +189,21 @@ class Reader:
                 self._come_to_rest(query)
                 self._told_to_stop.set()
                 query.stop()
-            except JAVA_GONE as error:
-                self._note_gone(error)  # nothing is read any more
+            except Exception as error:  # Spark has died, or was stopped: nothing is read any more
+                self._note_gone(error)
             finally:
                 self._told_to_stop.set()
-            self.runner.rest()  # Spark does not wait for the callback, and the home is about to be let go
+                # Spark does not wait for the callback, and the home is about to be let go.
+                self.runner.rest()
             # Java holds the callback, and with it this object, for as long as we hold Java's query: two
             # garbage collectors, neither of which would see that nobody needs either.
             self._query = None
-            if self._connection is not None:
+            connection, self._connection = self._connection, None
+            if connection is not None and connection.socket is not None:  # there is none if Java is gone
                 # Spark's thread is gone, and ours that it called would wait for it for ever. (Not closed:
                 # that would wait for the thread that waits.)
-                socket = self._connection.socket
                 with suppress(OSError):
-                    if socket is not None:  # as it is when Java itself is gone
-                        socket.shutdown(SHUT_RDWR)
-                self._connection = None
+                    connection.socket.shutdown(SHUT_RDWR)
             self._stopped.set()
 
     def _come_to_rest(self, query: Any) -> None:

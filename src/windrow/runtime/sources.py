@@ -170,7 +170,8 @@ class FileSource:
         try:
             if files is not None:
                 # Below the path, the names of directories may be columns.
-                base = {} if is_pattern(self.path) or self.address in files else {"basePath": self.address}
+                is_file = len(files) == 1 and files[0].rpartition("/")[2] == self.address.rpartition("/")[2]
+                base = {} if is_pattern(self.path) or is_file else {"basePath": self.address}
                 reader = reader.format(self.format).options(**base, **options)
                 opened: DataFrame = reader.load([as_itself(file) for file in files])
                 return opened

@@ -40,8 +40,14 @@ def force_batch(folder: Path, batch: int, top: Path) -> None:
     Spark leaves that to chance, and after a power failure would hand out other rows under a number that
     is committed.
     """
-    logs = [path for path in folder.glob("sources/*/*") if not path.name.startswith(".")]
-    newest = sorted(logs, key=lambda path: path.stat().st_mtime)[-2:]
+    newest = [
+        path
+        for source in folder.glob("sources/*")
+        for path in sorted(
+            (path for path in source.glob("*") if not path.name.startswith(".")),
+            key=lambda path: path.stat().st_mtime,
+        )[-2:]
+    ]
     paths = [
         path for path in (folder / "metadata", folder / "offsets" / str(batch), *newest) if path.exists()
     ]
@@ -97,8 +103,10 @@ def repair(folder: Path, committed: int) -> None:
     following = folder / "offsets" / str(committed + 1)
     _remove_unless_whole(following)
     noted = _log_offset(following)
-    for name in (f"{noted}", f"{noted}.compact"):
-        if noted is not None and not _remove_unless_whole(folder / "sources" / "0" / name):
+    if noted is not None:
+        entries = [folder / "sources" / "0" / name for name in (f"{noted}", f"{noted}.compact")]
+        whole = [_remove_unless_whole(entry) for entry in entries]
+        if not (all(whole) and any(entry.exists() for entry in entries)):
             _remove(following)
 
 
@@ -171,7 +179,7 @@ def _log_offset(planned: Path) -> int | None:
 
 def _remove_unless_whole(path: Path) -> bool:
     """Remove an entry of a log that is not as Spark wrote it; False if it was removed."""
-    if not path.exists() or _is_whole(path):
+    if not path.is_file() or _is_whole(path):
         return True
     _remove(path)
     return False

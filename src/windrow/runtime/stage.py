@@ -35,6 +35,7 @@ from windrow.runtime.culprits import check_that_some_run, culprits
 from windrow.runtime.dead_reasons import TO_CHECK, dead_reasons, listed
 from windrow.runtime.faults import reach
 from windrow.runtime.forest import Forest
+from windrow.runtime.headers import is_there
 from windrow.runtime.patience import NOTHING_LOST, Patience
 from windrow.runtime.patterns import is_pattern
 from windrow.runtime.planned_passes import PlannedPasses
@@ -170,12 +171,7 @@ class StreamRunner:
             arranged = self._arranged(queries())
             arranged.stopping = stopping
             bounds = Bounds(watermark, _ahead(clock, skew))
-            headers: tuple[Header, ...] = ()
-            if self._source is not None:
-                files = files_of(self.checkpoint, batch_id)
-                batch = self._each_file_once(self._source, batch, files)
-                if self._source.has_names:
-                    batch, headers = self._by_name(self._source, batch, files)
+            batch, headers = self._files_as_they_are(batch, batch_id, stopping)
             with self._collected(batch, bounds, arranged, tables(arranged.queries), headers) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
@@ -351,13 +347,30 @@ class StreamRunner:
             if keep:
                 batch.unpersist()
 
+    def _files_as_they_are(
+        self, batch: DataFrame, batch_id: int, stopping: Callable[[], bool]
+    ) -> tuple[DataFrame, tuple[Header, ...]]:
+        """The batch, with each of its files read once, and columns of CSV found by their names; and the
+        headers that are not as declared."""
+        if self._source is None:
+            return batch, ()
+        files = files_of(self.checkpoint, batch_id)
+        batch = self._each_file_once(self._source, batch, files)
+        if not self._source.has_names:
+            return batch, ()
+        patience = Patience(f"a batch of stream '{self.stream.name}'", stopping)
+        return self._read(partial(self._by_name, self._source, batch, files), patience)
+
     def _each_file_once(self, source: FileSource, batch: DataFrame, files: list[str]) -> DataFrame:
         """The batch, read again if Spark would read its files several times: those of its streams that have
         letters of patterns in their names."""
         if len(files) == 1 or not any(map(is_pattern, files)):
             return batch
+        there = [file for file in files if is_there(batch.sparkSession, file)]  # as Spark does
+        if not there:
+            return batch.where("false")
         columns = [field for field in batch.schema if not field.name.startswith("_windrow_")]
-        rows = source.read_files(batch.sparkSession, columns, files)
+        rows = source.read_files(batch.sparkSession, columns, there)
         return rows.select(*map(quoted, batch.columns))
 
     def _by_name(
