@@ -177,6 +177,7 @@ def _age(engine: Any, history: History, first: Any) -> None:
                     latest=latest,
                     watermark=latest,
                     rows=runner.progress.rows + rows,
+                    offsets=None,  # Spark's record is made afterwards
                 )
                 trees = runner.forest.arrange(queries, runner.progress.latest, runner.evaluated)
                 part = Part(
@@ -185,8 +186,9 @@ def _age(engine: Any, history: History, first: Any) -> None:
                 )  # fmt: skip
                 running._commit([part])
         # Between the epochs of a stream there is time; here compaction may have fallen behind.
-        running._compactor._stopping = False
-        running._compactor.compact()
+        with engine._home.running():
+            running._compactor._stopping = False
+            running._compactor.compact()
     finally:
         os.fsync = forced
         engine._home.catalog._database.execute("PRAGMA synchronous = FULL")

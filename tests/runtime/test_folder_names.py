@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import windrow
-from tests.homes import ODD, make_home
+from tests.homes import ODD, make_home, take_back_to_format_4
 from windrow.runtime.catalog import Progress
 from windrow.runtime.folder_names import folder_name
 from windrow.runtime.home import Advance, Epoch, Home
@@ -49,12 +49,10 @@ def home_of_format_4(path, stream):
     make_home(path)
     home = Home(path)
     home.catalog.define(stream, "stream", {})
-    home.commit(Epoch(1, 0.0, streams={stream: Advance(Progress(0, None, None), None)}))
+    with home.running():
+        home.commit(Epoch(1, 0.0, streams={stream: Advance(Progress(0, None, None), None)}))
     with home.catalog.transaction() as database:
-        for column in ("token", "owner", "clock"):
-            database.execute(f"ALTER TABLE about DROP COLUMN {column}")
-        database.execute("ALTER TABLE progress DROP COLUMN offsets")
-        database.execute("UPDATE about SET format = 4")
+        take_back_to_format_4(database.execute)
     home.close()
     checkpoint = Path(os.path.normpath(path / "streams" / stream.lower()))
     (checkpoint / "offsets").mkdir(parents=True)

@@ -206,11 +206,13 @@ def test_an_engine_that_runs_is_asked_to_resume(home):
             add_queries(home.path, [named_query("daily", SQL)], wait=False)
         (group,) = Requests(home.catalog).waiting()
         assert [(request.kind, request.name) for request in group] == [("resume", "daily")]
-        Requests(home.catalog).refuse(group, group[0], WindrowError("its stream is sealed"))
+        with home.transaction() as database:
+            Requests.refuse(database, group, group[0], WindrowError("its stream is sealed"))
         done = client.submit(resume_queries, home.path, ["daily"])
         while not (waiting := Requests(home.catalog).waiting()):
             assert not done.done()
-        Requests(home.catalog).refuse(waiting[0], waiting[0][0], WindrowError("its stream is sealed"))
+        with home.transaction() as database:
+            Requests.refuse(database, waiting[0], waiting[0][0], WindrowError("its stream is sealed"))
         with pytest.raises(WindrowError, match="its stream is sealed"):
             done.result()
     assert conditions(home)["daily"] == "quarantined"

@@ -79,6 +79,12 @@ DEEPEST = 20
 """Causes of causes that are looked at."""
 
 
+INTERRUPTION = (
+    "py4j.protocol.Py4JJavaError: An error occurred while calling a stream that is being stopped: "
+    "java.lang.InterruptedException"
+)
+
+
 class Unclear(QueryFailed):
     """A query failed, and the error does not say whether that is its own fault."""
 
@@ -95,9 +101,8 @@ class Stopped(WindrowError):
     its own stack, in a regular expression.
     """
 
-    def __init__(self) -> None:
-        calling = "py4j.protocol.Py4JJavaError: An error occurred while calling"
-        super().__init__(f"{calling} a stream that is being stopped: java.lang.InterruptedException")
+    def __init__(self, told: str = INTERRUPTION) -> None:
+        super().__init__(told)
 
 
 @dataclass(frozen=True)
