@@ -268,13 +268,14 @@ class Relations:
         """A source with what is settled when it is first declared in a home: how the columns of its files are
         found, and its time zone. A DataFrame has the zone of its session, and must go on with that."""
         found = self._home.catalog.definition(name)
-        if found is not None and found[1] == "stream" and self._home.catalog.progress(name) == Progress():
-            found = None  # nothing of it is committed: it may become another
         known = {} if found is None else found[2]
         if isinstance(source, DataFrame):
             self._check_zone(name, source, known.get("zone"))
             return source
-        by_name = source.has_names if found is None else bool(known.get("by_name"))
+        is_new = found is None or (
+            found[1] == "stream" and self._home.catalog.progress(name) == Progress()
+        )  # nothing of it is committed
+        by_name = source.has_names if is_new else bool(known.get("by_name"))
         return replace(source, by_name=by_name, zone=known.get("zone", zone_of(self._spark)))
 
     def _check_zone(self, name: str, frame: DataFrame, zone: str | None) -> None:
