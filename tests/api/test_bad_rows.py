@@ -244,6 +244,18 @@ def test_a_run_says_why_rows_are_dead_and_fails_if_most_of_them_are(spark, lines
     engine.run(seal=True)  # nothing came
 
 
+def test_a_run_with_a_query_in_quarantine_says_why_rows_are_dead_too(spark, lines, tmp_path, caplog):
+    lines.add(GOOD)
+    engine = text_engine(spark, lines, tmp_path / "home")
+    engine.query("broken", "SELECT SUM(1 / (v - 1)) AS x FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE]")
+    with pytest.raises(windrow.QueryFailed):
+        engine.run(seal=False)
+    lines.add(f"{GOOD}one\ntwo\n")
+    with pytest.raises(windrow.QueryFailed, match="broken: Division by zero"):
+        engine.run(seal=True)
+    assert "dead letters of stream 's': 2 of 3 rows of this run" in caplog.text
+
+
 def test_a_live_engine_says_why_rows_were_dead_when_it_stops(spark, lines, tmp_path, caplog):
     lines.add(GOOD)
     engine = text_engine(spark, lines, tmp_path / "home")

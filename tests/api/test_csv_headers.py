@@ -9,6 +9,8 @@ import pytest
 
 import windrow
 from tests.streams import Lines, answers, text_engine
+from windrow.runtime import patience
+from windrow.runtime.headers import HeaderLines
 
 HEADER = {"header": "true"}
 EACH = "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY k"
@@ -218,6 +220,56 @@ def test_a_column_for_unreadable_lines_and_columns_of_directories_are_in_no_head
     )  # fmt: skip
     engine.run(seal=True)
     assert found(engine) == [("x", 1, 0), ("y", None, 1)]
+
+
+def test_a_header_that_cannot_be_read_for_a_moment_is_no_guess(spark, lines, tmp_path, monkeypatch):
+    """Its columns are not taken for those declared: it is looked at again."""
+    monkeypatch.setattr(patience, "PAUSES", (0.0,))
+    lines.add("k,v,ts\na,1,2020-01-01 00:00:01\n")
+    engine = named_engine(spark, lines, tmp_path / "home")
+    read, failures = HeaderLines.header, [OSError(24, "Too many open files")]
+
+    def header(self, file):
+        if failures:
+            raise failures.pop()
+        return read(self, file)
+
+    monkeypatch.setattr(HeaderLines, "header", header)
+    engine.run(seal=False)
+    assert not failures
+    failures += [OSError(24, "Too many open files")] * 2
+    lines.add("k,v,ts\nb,2,2020-01-01 00:00:02\n")
+    with pytest.raises(windrow.MachineFailed, match=r"oo many open files .*No query is to blame"):
+        engine.run(seal=False)
+    engine.run(seal=True)
+    assert found(engine) == [("a", 1, 1), ("b", 2, 1)]
+
+
+@pytest.mark.parametrize("name", ["gone.csv", "gone[1].csv"])
+def test_a_file_that_is_gone_is_left_out_as_spark_leaves_it_out(spark, lines, tmp_path, name):
+    lines.add("k,v,ts\na,1,2020-01-01 00:00:01\n")
+    (lines.path / name).write_text("ts,v,k\nnever,1,a\nnever,2,a\nnever,4,a\n")
+    engine = named_engine(spark, lines, tmp_path / "home")
+    with pytest.raises(windrow.SourceError, match="3 of its first 4 rows"):
+        engine.run(seal=False)
+    (lines.path / name).unlink()
+    engine.run(seal=True)
+    assert found(engine) == [("a", 1, 1)]
+
+
+def test_one_file_by_any_path_is_read_by_its_header(spark, lines, tmp_path):
+    lines.add("ts,v,k\n2020-01-01 00:00:01,1,a\n")
+    (tmp_path / "names.csv").write_text("name,k\nAnna,a\n")
+    engine = windrow.Engine(spark=spark)
+    engine.stream("s", lines.path, timestamp="ts", format="csv", schema=COLUMNS, options=HEADER)
+    path = f"{tmp_path}/in/../names.csv"
+    engine.table("names", path, format="csv", schema="k STRING, name STRING", options=HEADER)
+    engine.query(
+        "q",
+        "SELECT name, SUM(v) AS total FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE] JOIN names ON s.k = names.k GROUP BY name",
+    )
+    engine.run()
+    assert [(row.name, row.total) for row in engine.results("q").collect()] == [("Anna", 1)]
 
 
 def test_a_table_is_read_by_name_too(spark, lines, tmp_path):

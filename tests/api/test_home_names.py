@@ -50,10 +50,15 @@ def test_a_home_with_the_letters_of_a_pattern_runs_and_is_read_as_any_other(spar
     assert reader.results("q", last="2 minutes").count() == 2
 
 
-def test_files_with_the_letters_of_a_pattern_are_read_once(spark, tmp_path):
+@pytest.mark.parametrize(
+    "names",
+    [("a[1].parquet", "b{1,2}.parquet", "c*?.parquet", "d.parquet"), ("a].parquet", "b", "c", "d")],
+    ids=["patterns", "one letter"],
+)
+def test_files_with_the_letters_of_a_pattern_are_read_once(spark, tmp_path, names):
     """Spark's streams read each of them as often as there are files in the batch."""
     files = Files(spark, tmp_path / "in")
-    for place, name in enumerate(("a[1].parquet", "b{1,2}.parquet", "c*?.parquet", "d.parquet")):
+    for place, name in enumerate(names):
         pq.write_table(same_events(20 * place, 20 * place + 20), files.path / name)
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     engine.stream("events", files.path, timestamp="ts", delay="80 seconds")

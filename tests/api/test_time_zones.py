@@ -69,6 +69,25 @@ def test_a_stream_of_text_keeps_the_zone_that_it_was_declared_in(spark, tmp_path
     assert since == {1_577_761_200}  # three in the morning, in UTC
 
 
+def test_a_session_that_changes_its_zone_between_two_runs_changes_no_answer(spark, tmp_path):
+    """Also where Spark computes the answers themselves, in a session that was the user's own."""
+    lines = Lines(tmp_path / "in")
+    lines.add(line("2020-01-01 09:00:00", 1))
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    engine.stream("s", lines.path, timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT")
+    engine.query("q", "SELECT hour(window_end) AS h, SUM(v) AS total FROM s [RANGE 1 HOUR SLIDE 1 HOUR]")
+    lines.add(line("2020-01-01 11:00:00", 2))
+    engine.run(seal=False)
+    lines.add(line("2020-01-01 13:00:00", 4))
+    with in_session_zone(spark, "Asia/Tokyo"):
+        engine.run(seal=True)
+    assert [(row.h, row.total) for row in engine.results("q").orderBy("total").collect()] == [
+        (10, 1),
+        (12, 2),
+        (14, 4),
+    ]
+
+
 def test_what_the_user_says_of_the_zone_of_timestamps_holds(spark, tmp_path):
     lines, table = Lines(tmp_path / "in"), tmp_path / "openings.csv"
     table.write_text("0,2019-12-31 12:00:00\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import pytest
@@ -94,6 +95,22 @@ def test_a_damaged_file_is_named_and_the_copy_is_no_home(spark, tmp_path):
     damaged.unlink()
     with pytest.raises(HomeError, match=rf"home/.*{damaged.name} is missing"):
         back_up_home(tmp_path / "home", tmp_path / "other")
+
+
+def test_files_that_cannot_be_linked_are_copied_only_while_no_engine_waits(spark, tmp_path, monkeypatch):
+    files = Files(spark, tmp_path / "in")
+    files.add(0, 90)
+    engine = engine_on(files, tmp_path / "home")
+    engine.run(seal=False)
+
+    def refuse(*_):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with engine._home.running(), pytest.raises(HomeError, match=r"could not be copied .* not permitted"):
+        engine.backup(tmp_path / "copy")
+    assert engine.backup(tmp_path / "copy") == 2
+    assert windrow.Engine(tmp_path / "copy", spark=spark).check() == 2
 
 
 def test_links_of_a_copy_that_was_interrupted_go_with_the_next_start(place, monkeypatch):

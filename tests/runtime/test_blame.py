@@ -147,6 +147,16 @@ def test_what_python_says(error, kind, again):
     assert type(pickle.loads(pickle.dumps(found))) is kind  # a task gives it to the driver
 
 
+def test_an_error_of_the_home_keeps_its_cause_when_patience_ends(monkeypatch):
+    monkeypatch.setattr(patience, "PAUSES", (0.0,))
+    locked = HomeError("the catalog cannot be used: database is locked")
+    locked.__cause__ = cause = sqlite3.OperationalError("database is locked")
+    with pytest.raises(HomeError) as raised:
+        Patience("an epoch", lambda: False).through(Job(locked, 3))
+    assert raised.value is locked
+    assert locked.__cause__ is cause
+
+
 def test_what_the_catalog_says_when_its_disk_is_full():
     error = HomeError("the catalog cannot be used: disk I/O error")
     error.__cause__ = sqlite3.OperationalError("disk I/O error")

@@ -91,6 +91,7 @@ CUTS = {
     "what is planned, empty": cut("offsets/2", length=0),
     "what is planned, half": cut("offsets/2", "offsets/.2.crc", length=60),
     "what is noted": cut("sources/0/2", length=10),
+    "what is noted, with its name": lambda folder: (folder / "sources" / "0" / "2").unlink(),
     "all of it": cut("commits/1", "offsets/2", "sources/0/2", length=0),
 }
 
