@@ -43,6 +43,8 @@ QUERY_CLASSES = frozenset(
     {"java.lang.ArithmeticException", "java.lang.NumberFormatException", "java.time.DateTimeException"}
 )
 UNREADABLE_CONDITIONS = ("FAILED_READ_FILE", "PATH_NOT_FOUND")
+OF_ANOTHER_TYPE = "FAILED_READ_FILE.PARQUET_COLUMN_DATA_TYPE_MISMATCH"
+"""A file that holds something else than was declared, which it will do at the next attempt, too."""
 UNREADABLE_CLASSES = frozenset(
     {
         "java.io.FileNotFoundException",
@@ -156,7 +158,7 @@ def _failure_of_spark(error: BaseException) -> WindrowError:
     told = reason(error)
     for thrown in _chain(error):
         if thrown.condition.startswith(UNREADABLE_CONDITIONS) or thrown.name in UNREADABLE_CLASSES:
-            return Unreadable(told)
+            return Unreadable(told, lasting=thrown.condition == OF_ANOTHER_TYPE)
         if thrown.condition in MACHINE_CONDITIONS or thrown.name in MACHINE_CLASSES:
             return MachineFailed(told)
         if thrown.state.startswith(QUERY_STATES) or thrown.name in QUERY_CLASSES:
