@@ -245,7 +245,7 @@ def test_nothing_that_is_thrown_at_a_running_engine_disturbs_it(spark, files, tm
     assert_complete_from_there_on(engine, "counts", same_events(0, 75))
 
 
-def test_what_was_asked_for_while_no_engine_ran_is_done_by_the_next(spark, files, tmp_path):
+def test_what_was_asked_for_while_no_engine_ran_is_done_by_the_next(spark, files, tmp_path, caplog):
     """What Spark then refuses is kept, with the reason, and the others run."""
     home = tmp_path / "home"
     engine_on(files, home).run(seal=False)
@@ -264,6 +264,7 @@ def test_what_was_asked_for_while_no_engine_ran_is_done_by_the_next(spark, files
     assert engine.queries == ["q", "counts"]
     (sums,) = engine.status().requests
     assert (sums.name, sums.condition) == ("sums", "refused")
+    assert "it was asked to add query 'sums', and that is refused: " in caplog.text
     assert "^" in sums.refused
     assert_answers(engine, same_events(0, 60))
     assert assert_complete_from_there_on(engine, "counts", same_events(0, 60)) == 25

@@ -125,6 +125,12 @@ def test_a_column_that_the_first_file_lacks_is_an_error_when_it_is_declared(spar
     assert second.exists()
 
 
+def test_a_header_that_is_one_column_makes_one_think_of_the_separator(spark, lines, tmp_path):
+    lines.add("ts;v;k\n2020-01-01 00:00:01;1;a\n")
+    with pytest.raises(windrow.SourceError, match=r"one column, 'ts;v;k': is the separator \(sep\) right\?"):
+        named_engine(spark, lines, tmp_path / "home")
+
+
 def test_a_column_that_the_first_batch_lacks_stops_the_run_and_nothing_is_committed(spark, lines, tmp_path):
     engine = named_engine(spark, lines, tmp_path / "home", {"maxFilesPerTrigger": "1"})
     path = lines.add("ts,v,V,k\n2020-01-01 00:00:01,1,1,a\n".replace("ts,v,V", "ts,V,V"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Event
+
 import pytest
 
 import windrow
@@ -115,3 +117,18 @@ def test_a_query_that_came_late_does_not_wait_with_windows_that_it_never_answers
     ends = [row.window_end.timestamp() for row in engine.results("late").collect()]
     waited = stream.queries["late"]
     assert [waited.first_end.timestamp(), waited.last_end.timestamp()] == [min(ends), max(ends)] == [60, 60]
+
+
+def test_a_run_that_is_told_to_stop_returns_and_the_next_one_goes_on(spark, files, tmp_path, monkeypatch):
+    engine, asked = engine_on(files, tmp_path / "home"), Event()
+    monkeypatch.setattr(faults, "on_step", lambda step: asked.wait(60) if step == "batch staged" else None)
+
+    def stop():
+        asked.set()
+        return True
+
+    engine.run(seal=True, stop=stop)
+    assert asked.is_set()
+    assert not engine.progress("events").sealed
+    engine.run(seal=True)
+    assert_answers(engine, same_events(0, 40))

@@ -394,17 +394,18 @@ class Engine:
 
     # running
 
-    def run(self, *, seal: bool | None = None) -> None:
+    def run(self, *, seal: bool | None = None, stop: Callable[[], bool] = lambda: False) -> None:
         """Process what is there and return.
 
         In a named home, a source that can grow stays open: the run stops at the watermark, and the next one
         goes on from there. With seal=True the windows that are still open are answered too, and the streams
         are sealed: whatever comes later is late. A static DataFrame, and everything in a temporary home,
-        cannot go on, so it is sealed unless seal=False.
+        cannot go on, so it is sealed unless seal=False. `stop` is asked about once a second: when it says
+        True, the run gives up the batch that is under way, whole, and returns; the next one reads it again.
         """
         self._registry.resume()
         growing = self._temporary is not None if seal is None else seal
-        self._running.run(seal=growing, seal_frames=seal is not False)
+        self._running.run(seal=growing, seal_frames=seal is not False, stop=stop)
 
     def start(self, trigger: str = "1 second") -> Live:
         """Run until `stop()`: rows are processed as they come, a batch every `trigger`.

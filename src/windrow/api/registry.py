@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from threading import RLock
@@ -15,6 +16,7 @@ from windrow.errors import HomeError, StatementError, WindrowError
 from windrow.logical import bind
 from windrow.runtime.catalog import NewQuery
 from windrow.runtime.lock import HomeInUse
+from windrow.runtime.logs import event
 from windrow.runtime.requests import Requests, Withdrawn
 from windrow.runtime.results import result_schema
 from windrow.runtime.resuming import resume
@@ -245,6 +247,11 @@ class Registry:
                     self._relations.take_back(mark)
                     with self._home.transaction() as database:
                         Requests.refuse(database, group, culprit, error)
+                    event(
+                        logging.WARNING, "request_refused",
+                        "it was asked to %(kind)s query '%(query)s', and that is refused: %(reason)s",
+                        kind=culprit.kind, query=culprit.name, reason=str(error),
+                    )  # fmt: skip
 
     def _drop_for(self, group: list[Request]) -> None:
         with self._home.transaction() as database:

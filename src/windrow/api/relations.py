@@ -233,10 +233,11 @@ class Relations:
         if found is not None and before is not None and not self._begins_anew(found, kind, definition):
             check_growth(found[0], before, definition)
             if found[1] != kind or _identity(before) != _identity(definition):
+                there, here = _difference({"kind": found[1]} | before, {"kind": kind} | definition)
                 raise HomeError(
                     f"{found[1]} '{found[0]}' is defined otherwise in this home:\n"
-                    f"  there: {json.dumps(_identity(before), sort_keys=True)}\n"
-                    f"  here:  {json.dumps(_identity(definition), sort_keys=True)}\n"
+                    f"  there: {json.dumps(there, sort_keys=True)}\n"
+                    f"  here:  {json.dumps(here, sort_keys=True)}\n"
                     "use another name, or another home"
                 )
         if before != definition:
@@ -322,6 +323,13 @@ def _identity(definition: dict[str, Any]) -> dict[str, Any]:
     """The part of a definition that a home holds on to."""
     options = {k: v for k, v in definition["options"].items() if k.lower() not in TUNABLE_OPTIONS}
     return {key: value for key, value in definition.items() if key not in TUNABLE} | {"options": options}
+
+
+def _difference(there: dict[str, Any], here: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What two definitions do not have in common, of the parts that a home holds on to."""
+    there, here = _identity(there), _identity(here)
+    keys = [key for key in there | here if there.get(key) != here.get(key)]
+    return {key: there.get(key) for key in keys}, {key: here.get(key) for key in keys}
 
 
 def check_growth(name: str, before: dict[str, Any], now: dict[str, Any]) -> None:

@@ -14,7 +14,7 @@ from windrow.api.live import Live
 from windrow.errors import MostlyDead, QueryFailed, SourceError, WindrowError
 from windrow.logical import quoted
 from windrow.runtime.compaction import Compactor
-from windrow.runtime.dead_reasons import TO_CHECK, RowsOfRun
+from windrow.runtime.dead_reasons import COME_AGAIN, RowsOfRun
 from windrow.runtime.epoch import Epochs
 from windrow.runtime.listening import Listening
 from windrow.runtime.logs import LOG, event
@@ -80,8 +80,11 @@ class Running:
         self._rows = RowsOfRun(self._last_epoch)
         self._litter = 0
 
-    def run(self, *, seal: bool, seal_frames: bool) -> None:
-        """Process what is there and return; `seal` is for sources that can grow, `seal_frames` for others."""
+    def run(self, *, seal: bool, seal_frames: bool, stop: Callable[[], bool] = lambda: False) -> None:
+        """Process what is there and return; `seal` is for sources that can grow, `seal_frames` for others.
+
+        `stop` is asked about once a second, whether to end here and now.
+        """
         with self._holding_home():
             for name in self.streams():
                 if not self._relations.is_unbounded(name):
@@ -90,6 +93,8 @@ class Running:
                 self._start_readers(None)
                 while active := [reader for reader in self.readers.values() if reader.active]:
                     active[0].wait(LOOK_SECONDS)
+                    if stop():
+                        return
                     self._answer_requests()
                     self.keep_up()
                 for reader in self.readers.values():
@@ -348,6 +353,7 @@ class Running:
         again, at the end of every run, until somebody resumes or drops it. So is why rows are dead; if most
         are, the run has failed, unless MAX DEAD says how many may be.
         """
+        behind = [query for query in self._queries() if query.sink_error is not None]
         stored = [query.stored for query in self._queries()]
         failed = [query for query in stored if query.quarantined is not None]
         if failed:
@@ -361,8 +367,13 @@ class Running:
             name = failed[0].name
             self._warn_of_dead_rows()
             raise QueryFailed(
-                f"{told}\n{one} quarantined{rest if others else ''}\n"
-                f"eng.resume('{name}') lets it run again, eng.drop('{name}') forgets it"
+                "\n".join(
+                    [
+                        f"{told}\n{one} quarantined{rest if others else ''}",
+                        f"eng.resume('{name}') lets it run again, eng.drop('{name}') forgets it",
+                        *map(_told_of_sink, behind),
+                    ]
+                )
             )
         mostly_dead = []
         for dead in self._rows.dead(self._spark, self._home):
@@ -371,14 +382,9 @@ class Running:
             else:
                 _warn(dead)
         if mostly_dead:
-            raise MostlyDead("\n".join([*map(str, mostly_dead), f"everything is committed; {TO_CHECK}"]))
-        for query in self._queries():
-            if query.sink_error is not None:
-                kind = type(query.sink_error).__name__
-                raise WindrowError(
-                    f"the sink of query '{query.stored.name}' failed: {kind}: {query.sink_error}\nits "
-                    "answers are committed, and the next run gives it those that it has not had"
-                ) from query.sink_error
+            raise MostlyDead("\n".join([*map(str, mostly_dead), COME_AGAIN, *map(_told_of_sink, behind)]))
+        if behind:
+            raise WindrowError("\n".join(map(_told_of_sink, behind))) from behind[0].sink_error
 
     def _runner(self, name: str) -> StreamRunner:
         if name not in self._runners:
@@ -400,6 +406,14 @@ class Running:
     def _tables(self, queries: Iterable[RunningQuery]) -> dict[str, DataFrame]:
         used = {enrichment.table for query in queries for enrichment in query.plan.enrichments}
         return {name: self._relations.frame(name) for name in used}
+
+
+def _told_of_sink(query: RunningQuery) -> str:
+    kind = type(query.sink_error).__name__
+    return (
+        f"the sink of query '{query.stored.name}' failed: {kind}: {query.sink_error}\nits answers are "
+        "committed, and the next run gives it those that it has not had"
+    )
 
 
 def _warn(dead: DeadOfRun) -> None:

@@ -18,7 +18,10 @@ from windrow.errors import MostlyDead, QueryFailed
 
 if TYPE_CHECKING:
     import windrow
+    from windrow.cli.signals import Stop
 
+INTERRUPTED = 130
+"""The exit code that shells give what Ctrl-C has ended."""
 OPTIMIZERS = ("max_share", "tri_weave", "weave_share", "insert_then_weave", "no_share")
 PLACEMENTS = (
     *("g_rand", "g_rr", "g_tl"),
@@ -148,12 +151,12 @@ def run(
         progress = RunProgress(eng.queries, hint="" if until_end else "; Ctrl-C stops", status=eng.status)
         eng.on_epoch = progress
         failure: QueryFailed | MostlyDead | None = None
-        with progress:
+        with progress, stop_signals() as stopped:
             try:
                 if until_end:
-                    eng.run(seal=seal)
+                    eng.run(seal=seal, stop=stopped.is_set)
                 else:
-                    run_forever(eng, trigger or "1 second", progress)
+                    run_forever(eng, trigger or "1 second", progress, stopped)
             except MostlyDead as error:
                 if not progress.streams:
                     raise  # there is nothing to show
@@ -161,6 +164,10 @@ def run(
             except QueryFailed as error:
                 failure = error  # the others have answered
         messages_console().print(progress.summary())
+        if until_end and stopped.is_set():
+            again = "" if home is None else "; what was being read is read again by the next run"
+            messages_console().print(f"stopped{again}")
+            raise click.exceptions.Exit(INTERRUPTED)
         show_unnamed(eng, rows)
         show_named(eng, progress, home)
         for stream in eng.waiting():
@@ -171,10 +178,10 @@ def run(
             raise QueryFailed(_to_do(eng, home) or str(failure)) from failure
 
 
-def run_forever(eng: windrow.Engine, trigger: str, progress: RunProgress) -> None:
+def run_forever(eng: windrow.Engine, trigger: str, progress: RunProgress, stopped: Stop) -> None:
     """Process rows as they come, until Ctrl-C (or a polite kill), or until nothing is left to do."""
     check_that_one_runs(eng)
-    with stop_signals() as stopped, eng.start(trigger=trigger) as live:
+    with eng.start(trigger=trigger) as live:
         while live.active and not stopped.is_set():
             stopped.wait(0.2)
             if progress.any_quarantined:

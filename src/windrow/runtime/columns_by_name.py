@@ -147,12 +147,17 @@ class ColumnsByName:
 
     def _check(self, header: Header, file: str, columns: Sequence[str]) -> None:
         if header.complaint:
+            remedy = (
+                "declare the columns as the header names them, or correct the header; if the files have no "
+                "header, leave out header 'true'. With OPTIONS (enforceSchema 'true') the first line is "
+                "skipped, and columns go by their places"
+            )
+            if len(header.names) == 1 < len(columns):
+                remedy = f"the header is one column, '{header}': is the separator (sep) right?"
             raise SourceError(
                 f"the columns of '{local_path(file) or file}' are not as declared: {header.complaint}\n"
                 f"  declared: {', '.join(columns)}\n"
-                f"  header:   {header}\n"
-                "declare the columns as the header names them, or correct the header; with OPTIONS "
-                "(enforceSchema 'true') columns go by their places, whatever the header says"
+                f"  header:   {header}\n{remedy}"
             )
 
     def _say_ignored(self, headers: Iterable[Header], columns: Sequence[str]) -> None:

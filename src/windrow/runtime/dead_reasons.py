@@ -38,6 +38,12 @@ TO_CHECK = (
 )
 
 
+COME_AGAIN = (
+    "everything is committed. To have these rows after all, correct them in files of other names: how a "
+    "stream is declared can no longer be changed in a home that has read it"
+)
+
+
 @dataclass(frozen=True)
 class DeadReason:
     """A reason for which rows are dead, and one of these rows."""
