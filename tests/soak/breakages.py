@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 
 from tests.soak.contents import Contents, contents
 from tests.soak.harness import judge
-from tests.soak.interruptions import BEFORE_COMMIT, Interruptions
+from tests.soak.interruptions import BEFORE_COMMIT, IN_AN_EPOCH, Interruptions
 from tests.soak.scenario import SHORT, compact_often, play
 from windrow.errors import HomeError
-from windrow.runtime import compaction
+from windrow.runtime import compaction, patience
 from windrow.runtime.session import local_session
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ class Breakage:
     new: str
     steps: tuple[str, ...]
     same_engine: bool = False
+    passing: bool = False
+    """Whether the disk fails there for a moment, in place of an interruption."""
 
 
 SOUND = Breakage(
@@ -73,8 +75,8 @@ BREAKAGES = (
         "epoch:Epochs._attempt",
         "                tree.state = None  # half-way",
         "                pass  # half-way",
-        BEFORE_COMMIT,
-        same_engine=True,
+        IN_AN_EPOCH,
+        passing=True,
     ),
     Breakage(
         "results do not know their epoch",
@@ -102,7 +104,7 @@ BREAKAGES = (
         "compaction:Compactor._merge",
         '        reach("compaction written")\n',
         """        for file in files:
-            remove(self._home.path / file.path)
+            (self._home.path / file.path).unlink()
         reach("compaction written")
 """,
         ("compaction written",),
@@ -169,6 +171,7 @@ def main(chosen: list[str]) -> int:
     """Break the engine in every way, one after the other; 1 if a breakage goes unnoticed."""
     compact_often()
     compaction.FAN = 2
+    patience.PAUSES = (0.0,) * len(IN_AN_EPOCH)
     spark = local_session("windrow-breakages")
     unnoticed = 0
     with tempfile.TemporaryDirectory(prefix="windrow-broken-") as name:
@@ -194,7 +197,7 @@ def main(chosen: list[str]) -> int:
 
 
 def _attempt(breakage: Breakage, truth: Contents, directory: Path, spark: SparkSession) -> list[str]:
-    interruptions = Interruptions(breakage.steps)
+    interruptions = Interruptions(breakage.steps, passing=breakage.passing)
     try:
         with broken(breakage):
             interruptions.play(directory, spark, same_engine=breakage.same_engine)

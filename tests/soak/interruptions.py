@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 BEFORE_COMMIT = (
     "batch staged", "queries answered", "files written", "files forced to disk", "transaction open",
 )  # fmt: skip
+IN_AN_EPOCH = BEFORE_COMMIT[1:]
+"""Steps that an epoch is tried again from; a batch is staged before it."""
 COMPACTION = ("compaction written", "compaction committed", "compacted files removed")
 ROUNDS = (
     # An epoch that is not committed comes again, so one home can be stopped at all these steps of it.
@@ -39,12 +41,14 @@ class Interrupted(Exception):
 class Interruptions:
     """Stops the engine at some steps, each as soon as it is reached in a phase, one stop a play.
 
-    After a stop no thread gets past a step any more, as none would in a process that is dead.
+    After a stop no thread gets past a step any more, as none would in a process that is dead. With `passing`,
+    the disk fails for a moment instead, and the engine itself tries again.
     """
 
-    def __init__(self, steps: tuple[str, ...], story: Story = SHORT) -> None:
+    def __init__(self, steps: tuple[str, ...], story: Story = SHORT, *, passing: bool = False) -> None:
         self.steps = steps
         self.story = story
+        self.passing = passing
         self.done: list[tuple[int, str]] = []
         self.phase = 0
         self.stopped = False
@@ -56,6 +60,8 @@ class Interruptions:
     def reach(self, step: str) -> None:
         if not self.stopped and step in self.steps and (self.phase, step) not in self.done:
             self.done.append((self.phase, step))
+            if self.passing:
+                raise OSError(5, "Input/output error")
             self.stopped = True
         if self.stopped:
             raise Interrupted(step)

@@ -6,9 +6,9 @@ import pytest
 
 from tests.soak.contents import contents
 from tests.soak.harness import judge
-from tests.soak.interruptions import COMPACTION, ROUNDS, Interruptions
+from tests.soak.interruptions import COMPACTION, IN_AN_EPOCH, ROUNDS, Interruptions
 from tests.soak.scenario import SHORT, SHORT_IN_TASKS, play
-from windrow.runtime import compaction, faults
+from windrow.runtime import compaction, faults, patience
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +42,16 @@ def test_an_engine_that_was_interrupted_goes_on(short_truth, spark, tmp_path):
     interruptions = Interruptions(steps)
     interruptions.play(tmp_path, spark, same_engine=True)
     assert {step for _, step in interruptions.done} == set(steps)
+    assert judge(short_truth, tmp_path) == []
+
+
+def test_a_disk_that_fails_for_a_moment_in_every_step_of_an_epoch(short_truth, spark, tmp_path, monkeypatch):
+    """The engine tries again by itself, from the states of the last commit."""
+    monkeypatch.setattr(patience, "PAUSES", (0.0,) * len(IN_AN_EPOCH))
+    interruptions = Interruptions(IN_AN_EPOCH, passing=True)
+    interruptions.play(tmp_path, spark)
+    phases = range(len(SHORT.phases))
+    assert set(interruptions.done) == {(phase, step) for phase in phases for step in IN_AN_EPOCH}
     assert judge(short_truth, tmp_path) == []
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from windrow.runtime.forest import Forest
+    from windrow.runtime.trees import RunningTree
 
 FORMAT = 5
 KEPT_EPOCHS = 1_000
@@ -339,22 +339,25 @@ class Catalog:
         )
 
     @staticmethod
-    def write_trees(database: sqlite3.Connection, stream: str, forest: Forest) -> None:
+    def write_trees(
+        database: sqlite3.Connection, stream: str, trees: Iterable[RunningTree], *, changed: bool
+    ) -> None:
         """Remember the trees of a stream, as part of a transaction."""
-        if forest.changed:
+        trees = list(trees)
+        if changed:
             database.execute(
                 "DELETE FROM members WHERE tree IN (SELECT id FROM trees WHERE stream = ?)", (stream,)
             )
             database.execute("DELETE FROM trees WHERE stream = ?", (stream,))
             database.executemany(
                 "INSERT INTO trees (id, stream, shared, node) VALUES (?, ?, ?, ?)",
-                [(tree.id, stream, tree.shared, tree.node) for tree in forest.trees],
+                [(tree.id, stream, tree.shared, tree.node) for tree in trees],
             )
             database.executemany(
                 "INSERT INTO members VALUES (?, ?, ?, ?, ?)",
                 [
                     (tree.id, number, member.joined, member.after, member.until)
-                    for tree in forest.trees
+                    for tree in trees
                     for number, member in tree.members.items()
                 ],
             )
@@ -362,7 +365,7 @@ class Catalog:
             "UPDATE trees SET entries = ?, bytes = ? WHERE id = ?",
             [
                 (tree.state.operator.entries, tree.state.operator.bytes, tree.id)
-                for tree in forest.trees
+                for tree in trees
                 if tree.state is not None
             ],
         )

@@ -229,6 +229,9 @@ class Epochs:
             for query, now, then in zip(part.queries, stored, begun, strict=True):
                 if query.stored is then:  # else it failed, and somebody has resumed it since the commit
                     query.stored = now
+            if part.progress.sealed:
+                members = [number for tree in part.trees for number in tree.members]
+                part.runner.forest.leave(members, part.evaluated)
             part.runner.forest.changed = False
             writing = results.seconds + max(part.writing_seconds.values(), default=0.0)
             reports.append(self._report(number, part, answers, committing, writing))
@@ -292,8 +295,9 @@ class Epochs:
             horizons[tree.id] = None if part.progress.sealed else operator.horizon
             if not part.progress.sealed:
                 states.append(_at_rest(part, tree))
-        if part.progress.sealed:
-            forest.leave([number for tree in part.trees for number in tree.members], part.evaluated)
+        # What is sealed has no trees any more, once it is committed: an epoch that is tried again needs them.
+        gone = {tree.id for tree in part.trees} if part.progress.sealed else set()
+        staying = [tree for tree in forest.trees if tree.id not in gone]
         for query in part.queries:
             stored, answered = query.stored, answers.get(query.stored.id, Answered())
             error = part.failed.get(stored.name)
@@ -313,7 +317,7 @@ class Epochs:
         log = part.runner.log
         if states:
             epoch.files.append(log.write(epoch.number, states))
-        epoch.unneeded += log.unneeded(horizons, [tree.id for tree in forest.trees])
+        epoch.unneeded += log.unneeded(horizons, [tree.id for tree in staying])
         try:
             epoch.files += part.refused(epoch.number)
         except ENGINE_ERRORS as error:
@@ -324,8 +328,9 @@ class Epochs:
         count = sum(answers[query.id].count for query in after if query.id in answers)
         tally = part.tally
         epoch.streams[part.runner.stream.name] = Advance(
-            part.progress, part.batch, tally.rows, tally.late, tally.dead, count, forest
-        )
+            part.progress, part.batch, tally.rows, tally.late, tally.dead, count, staying,
+            trees_changed=forest.changed or bool(gone),
+        )  # fmt: skip
         return after
 
     @staticmethod

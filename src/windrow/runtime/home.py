@@ -33,9 +33,9 @@ from windrow.runtime.ownership import Ownership
 from windrow.runtime.spark_log import force_batch
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from windrow.runtime.forest import Forest
+    from windrow.runtime.trees import RunningTree
 
 FOLDERS = ("results", "slices", "late", "dead")
 GRACE_SECONDS, GRACE_FILES = 600, 200
@@ -55,8 +55,10 @@ class Advance:
     late: int = 0
     dead: int = 0
     answers: int = 0
-    forest: Forest | None = None
-    """Its trees, as they are now."""
+    trees: Sequence[RunningTree] = ()
+    """Its trees, as they are after it."""
+    trees_changed: bool = False
+    """Whether the catalog does not know yet who is in which of them."""
 
 
 @dataclass
@@ -254,8 +256,7 @@ class Home:
             if dropped or any(query.retain is not None for query in epoch.queries):
                 self.catalog.may_expire = True
             for stream, advance in epoch.streams.items():
-                if advance.forest is not None:
-                    Catalog.write_trees(database, stream, advance.forest)
+                Catalog.write_trees(database, stream, advance.trees, changed=advance.trees_changed)
                 p = advance.progress
                 database.execute(
                     "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
