@@ -16,7 +16,7 @@ import sys
 import time
 from collections import Counter
 from pathlib import Path
-from threading import Thread
+from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
 from tests.soak.scenario import STORY, compact_often, play
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 ENDS = {"the JVM dies": "Error", "a second writer": "was taken over by process"}
 """How a process ends at a step, other than by a kill, and what it says then."""
+CANCELLING, ENDED = Lock(), Event()
+"""Held while jobs are cancelled; set when the engine has nothing more to do."""
 DISTURBANCES = ("suspended", "jobs cancelled")
 """What happens to a process at its first step, and must change nothing."""
 
@@ -53,7 +55,7 @@ def main() -> None:
     if told:
         prepare(told, spark, arguments.directory / "home")
     say("ready")
-    play(STORY, arguments.directory, spark, say)
+    play(STORY, arguments.directory, spark, hear)
     spark.stop()
 
 
@@ -90,10 +92,21 @@ def suspend(seconds: int) -> None:
 
 
 def cancel_jobs(context: Any, times: int) -> None:
-    """Cancel whatever Spark is doing, again and again for a while."""
+    """Cancel whatever Spark is doing, again and again for a while, but not what only reads the results."""
     for _ in range(times):
-        context.cancelAllJobs()
+        with CANCELLING:
+            if ENDED.is_set():
+                return
+            context.cancelAllJobs()
         time.sleep(0.1)
+
+
+def hear(line: str) -> None:
+    """Hand on what the story says; when it comes to reading the results, nothing is cancelled any more."""
+    if line == "reading":
+        with CANCELLING:
+            ENDED.set()
+    say(line)
 
 
 def take_over(home: Path) -> None:

@@ -173,6 +173,7 @@ def play(
                 do(partial(_run, engine, seal=number == len(story.phases) - 1))
             now = BEGINNING.timestamp() + phase.heartbeat
             do(engine.heartbeat)
+        say("reading")
         say(f"readable {json.dumps(_as_spark_reads_it(engine))}")
     say("finished")
 
