@@ -22,6 +22,7 @@ from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
+from windrow.runtime.catalog import FOLDERS
 from windrow.runtime.durable import check, explained, force, force_directories
 from windrow.runtime.lock import is_held
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 STAGING = "backup-"
 """How the directories begin in which a home keeps links for a copy that is being made."""
-KINDS = ("results", "slices", "late", "dead")
 
 
 def back_up(
@@ -96,7 +96,7 @@ def _locked(folder: Path) -> Iterator[None]:
 def _freeze(home: Path, catalog: Catalog, staging: Path) -> list[DataFile]:
     """Put all of a home, as it is at one moment, into the directory for links; the files that it lists."""
     with catalog.transaction():  # nobody commits meanwhile
-        files = [file for kind in KINDS for file in catalog.files(kind)]
+        files = [file for kind in FOLDERS for file in catalog.files(kind)]
         for file in files:
             link = staging / file.path
             link.parent.mkdir(parents=True, exist_ok=True)

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from windrow.runtime.trees import RunningTree
 
 FORMAT = 5
+FOLDERS = ("results", "slices", "late", "dead")
+"""The kinds of files, and the directories of a home that they are in."""
 KEPT_EPOCHS = 1_000
 """How many epochs the catalog remembers; only people look at them."""
 KEPT_DESCRIBED = 100_000

@@ -22,6 +22,7 @@ from windrow.errors import HomeError
 from windrow.final import Costs, shipped_costs
 from windrow.optimizer.weave import SECONDS, Constants
 from windrow.runtime.backup import sweep_backups
+from windrow.runtime.catalog import FOLDERS as FOLDERS
 from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
 from windrow.runtime.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.faults import reach
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 
     from windrow.runtime.trees import RunningTree
 
-FOLDERS = ("results", "slices", "late", "dead")
 GRACE_SECONDS, GRACE_FILES = 600, 200
 """How long, and how many, files stay on disk that compaction replaced: a DataFrame may be reading them."""
 LEAST_GRACE_SECONDS = 60
