@@ -528,3 +528,13 @@ def test_home_of_another_format_is_refused(spark, tmp_path):
     (tmp_path / "file").write_text("not a directory")
     with pytest.raises(windrow.HomeError, match=r"cannot use .* as a home"):
         windrow.Engine(tmp_path / "file", spark=spark)
+
+
+def test_closing_an_engine_stops_what_runs(spark, files, tmp_path):
+    with engine_on(files, tmp_path / "home") as engine:
+        live = engine.start(trigger="100 milliseconds")
+        live.process_available()
+    assert not live.active
+    with engine_on(files, tmp_path / "home") as later:  # nobody holds the home any more
+        later.run(seal=True)
+        assert_answers(later, same_events(0, 90))

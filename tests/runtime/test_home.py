@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from threading import Thread
 
 import pyarrow.parquet as pq
 import pytest
@@ -204,3 +205,19 @@ def test_the_same_query_again_is_the_same(spark, files, tmp_path):
     again = engine_on(files, tmp_path / "home", sql=SQL)
     again.run(seal=True)
     assert_answers(again, same_events(0, 90))
+
+
+def test_the_catalog_is_not_closed_while_another_thread_uses_it(tmp_path):
+    """Python's sqlite3 would crash the process, now and then."""
+    home = Home(tmp_path / "home")
+    closing = Thread(target=home.close)
+    with home.catalog.transaction() as database:
+        closing.start()
+        closing.join(0.2)
+        database.execute("UPDATE about SET owner = 'somebody'")
+    closing.join()
+    with pytest.raises(windrow.HomeError, match="closed database"):
+        home.catalog.rows("SELECT 1")
+    with sqlite3.connect(tmp_path / "home" / "catalog.db") as database:
+        assert database.execute("SELECT owner FROM about").fetchall() == [("somebody",)]
+    database.close()

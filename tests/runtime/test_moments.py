@@ -4,6 +4,8 @@ short is taken back."""
 from __future__ import annotations
 
 import shutil
+from threading import Event
+from threading import enumerate as enumerate_threads
 
 import pytest
 
@@ -11,6 +13,8 @@ import windrow
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
 from windrow.runtime import faults
+from windrow.runtime.stage import StreamRunner
+from windrow.runtime.trees import RunningTree
 
 
 @pytest.fixture(scope="module")
@@ -53,6 +57,28 @@ def test_a_home_of_two_moments_reads_nothing(spark, kept, tmp_path, catalog, str
         with pytest.raises(HomeError, match=rf"Spark's record of stream 'events', .*{told}.*`windrow backup"):
             act()
     assert engine.progress("events") == before
+
+
+def test_who_is_refused_reads_nothing_back_behind_the_error(spark, kept, tmp_path, monkeypatch):
+    """States are read back in a thread while Spark gets ready; whoever sees the error may close the home."""
+    come_to_rest = Event()
+
+    def load(tree, log, evaluated):
+        come_to_rest.wait(60)
+        return log.read(tree.id)
+
+    def rest(runner, rest=StreamRunner.rest):
+        come_to_rest.set()
+        rest(runner)
+
+    monkeypatch.setattr(RunningTree, "load", load)
+    monkeypatch.setattr(StreamRunner, "rest", rest)
+    with windrow.Engine(put_together(kept, "at-1", "at-0", tmp_path), spark=spark) as engine:
+        with pytest.raises(HomeError, match="are not of one moment"):
+            engine.run(seal=False)
+        reading = [thread.name for thread in enumerate_threads() if thread.name.startswith("windrow preload")]
+        come_to_rest.set()
+    assert reading == []
 
 
 def test_a_batch_must_be_the_next_one(spark, kept, tmp_path):

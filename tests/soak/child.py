@@ -8,6 +8,7 @@ Begins when it is given a line: JSON with what `harness.Kill` says, or {} to pla
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import json
 import os
 import signal
@@ -47,6 +48,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("directory", type=Path)
     arguments = parser.parse_args()
+    faulthandler.enable()  # a process that crashes says where
     compact_often()
     spark = local_session("windrow-soak")
     for name, value in QUICK.items():

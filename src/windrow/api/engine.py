@@ -85,6 +85,8 @@ class Engine:
         self._home.optimizer = optimizer
         self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
+        self._live: Live | None = None
+        """What was started last; it may have been stopped since."""
         try:
             # Read now: found to be broken later, they would look like a query's fault.
             _ = self._home.costs, self._home.constants
@@ -119,12 +121,16 @@ class Engine:
         self.close()
 
     def close(self) -> None:
-        """Close the home (and remove a temporary one). Spark goes on."""
-        for server in self._metrics:
-            server.stop()
-        self._home.close()
-        if self._temporary is not None:
-            self._temporary.cleanup()
+        """Stop what is running, and close the home (and remove a temporary one). Spark goes on."""
+        try:
+            if self._live is not None:
+                self._live.stop()
+        finally:
+            for server in self._metrics:
+                server.stop()
+            self._home.close()
+            if self._temporary is not None:
+                self._temporary.cleanup()
 
     # what there is
 
@@ -414,7 +420,8 @@ class Engine:
         """
         every = parse_duration(trigger)
         self._registry.resume()
-        return self._running.start(every)
+        self._live = self._running.start(every)
+        return self._live
 
     def heartbeat(self) -> None:
         """Let time go on for streams with an IDLE TIMEOUT that are silent; `start()` does it by itself."""

@@ -206,8 +206,10 @@ class Catalog:
         self._database.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
-        """Close the database."""
-        self._database.close()
+        """Close the database, when nobody is using it: Python's sqlite3 brings the process down where one thread
+        closes a connection that another is about to ask."""
+        with self._one_at_a_time:
+            self._database.close()
 
     @contextmanager
     def transaction(self) -> Iterator[sqlite3.Connection]:

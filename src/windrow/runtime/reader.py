@@ -180,11 +180,14 @@ class Reader:
     def stop(self) -> None:
         """Stop; a batch that is under way is given up, whole, unless it is being committed already.
 
-        Returns when nothing of it is under way any more, also where Spark itself has died.
+        Returns when nothing of it is under way any more, also where Spark itself has died, or where it could not
+        be started: its states are being read back then, all the same.
         """
         self._stopping = True
         query = self._query
-        if query is not None:
+        if query is None:
+            self.runner.rest()
+        else:
             try:
                 self._come_to_rest(query)
                 self._told_to_stop.set()
