@@ -14,8 +14,10 @@ import pytest
 
 import windrow
 from tests.streams import Files, Lines
+from windrow.runtime.catalog import DataFile
 from windrow.runtime.durable import force
 from windrow.runtime.folder_names import folder_name
+from windrow.runtime.home import Home
 from windrow.runtime.slice_log import State, _index, _read, write_file
 
 
@@ -92,6 +94,31 @@ class Points(Tags):
 
 def conditions(engine):
     return {query.name: query.quarantined for query in engine.status().queries}
+
+
+def list_file(home, path):
+    with home.catalog.transaction() as database:
+        home.catalog.list_files(database, [DataFile(path, "results", "schema", 0, 0, 1)])
+    return lambda: home.catalog.files("results")
+
+
+def doom_file(home, path):
+    with home.catalog.transaction() as database:
+        home.catalog.forget_files(database, [path], 0.0)
+    return lambda: home.remove_doomed(1e9)
+
+
+@pytest.mark.parametrize("path", ["../mine", "results/../../mine", "{}/mine", "catalog.db", "results", ""])
+@pytest.mark.parametrize("put", [list_file, doom_file])
+def test_a_path_in_the_catalog_leads_nowhere_else(tmp_path, put, path):
+    """Whoever can write the catalog can have the engine remove files of the home, and no others."""
+    (tmp_path / "mine").touch()
+    home = Home(tmp_path / "home")
+    use = put(home, path.format(tmp_path))
+    with home.running(), pytest.raises(windrow.HomeError, match=r"lists '.*', which is no file of a home"):
+        use()
+    home.close()
+    assert (tmp_path / "mine").exists()
 
 
 def test_a_program_in_the_home_does_not_run(spark, tmp_path):

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
+from pathlib import PurePosixPath
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
@@ -206,8 +207,10 @@ class Catalog:
         self._database.execute("PRAGMA synchronous = FULL")
 
     def close(self) -> None:
-        """Close the database, when nobody is using it: Python's sqlite3 brings the process down where one thread
-        closes a connection that another is about to ask."""
+        """Close the database, when nobody is using it.
+
+        Python's sqlite3 crashes where one thread closes a connection while another begins a statement.
+        """
         with self._one_at_a_time:
             self._database.close()
 
@@ -529,7 +532,22 @@ class Catalog:
             "checksum FROM files WHERE kind = ? AND owner = coalesce(?, owner) ORDER BY first_epoch, path",
             kind, owner,
         )  # fmt: skip
-        return [DataFile(*row) for row in rows]
+        return [DataFile(self._inside(path), *rest) for path, *rest in rows]
+
+    def doomed(self) -> list[tuple[str, float]]:
+        """The files that exist no longer and are still on disk, and since when; the latest first."""
+        rows = self.rows("SELECT path, clock FROM doomed ORDER BY clock DESC, path")
+        return [(self._inside(path), clock) for path, clock in rows]
+
+    def _inside(self, path: str) -> str:
+        """The path of a file of the home; an error if it leads elsewhere: files are removed by it."""
+        parts = PurePosixPath(path).parts
+        if len(parts) < 2 or parts[0] not in FOLDERS or ".." in parts:
+            raise HomeError(
+                f"{self._path} lists {path!r}, which is no file of a home: somebody else has written there. "
+                "Nothing was read or removed by it; put the whole home back from a copy"
+            )
+        return path
 
     @staticmethod
     def list_files(database: sqlite3.Connection, files: Iterable[DataFile]) -> None:

@@ -326,13 +326,15 @@ class Home:
 
     def remove_doomed(self, clock: float) -> None:
         """Remove replaced files that nobody can be reading any more."""
-        rows = self.catalog.rows("SELECT path, clock FROM doomed ORDER BY clock DESC, path")
+        doomed = self.catalog.doomed()
         paths = [
             path
-            for place, (path, since) in enumerate(rows)
+            for place, (path, since) in enumerate(doomed)
             if clock - since >= (GRACE_SECONDS if place < GRACE_FILES else LEAST_GRACE_SECONDS)
         ]
-        ahead = [path for path, since in rows if since > clock]  # the clock was set back: they count from now
+        ahead = [
+            path for path, since in doomed if since > clock
+        ]  # the clock was set back: they count from now
         if paths or ahead:
             with self.transaction() as database:
                 database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])

@@ -180,8 +180,8 @@ class Reader:
     def stop(self) -> None:
         """Stop; a batch that is under way is given up, whole, unless it is being committed already.
 
-        Returns when nothing of it is under way any more, also where Spark itself has died, or where it could not
-        be started: its states are being read back then, all the same.
+        Returns when nothing of it is under way any more, also where Spark itself has died, or where it could
+        not be started: states are being read back by then.
         """
         self._stopping = True
         query = self._query
