@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import tempfile
 import time
+import weakref
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Self
@@ -85,8 +86,8 @@ class Engine:
         self._home.optimizer = optimizer
         self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
-        self._live: Live | None = None
-        """What was started last; it may have been stopped since."""
+        self._live: weakref.ref[Live] | None = None
+        """What was started last: its own threads hold it for as long as it runs, and this does not longer."""
         try:
             # Read now: found to be broken later, they would look like a query's fault.
             _ = self._home.costs, self._home.constants
@@ -123,8 +124,9 @@ class Engine:
     def close(self) -> None:
         """Stop what is running, and close the home (and remove a temporary one). Spark goes on."""
         try:
-            if self._live is not None:
-                self._live.stop()
+            live = self._live() if self._live is not None else None
+            if live is not None:
+                live.stop()
         finally:
             for server in self._metrics:
                 server.stop()
@@ -420,8 +422,9 @@ class Engine:
         """
         every = parse_duration(trigger)
         self._registry.resume()
-        self._live = self._running.start(every)
-        return self._live
+        live = self._running.start(every)
+        self._live = weakref.ref(live)
+        return live
 
     def heartbeat(self) -> None:
         """Let time go on for streams with an IDLE TIMEOUT that are silent; `start()` does it by itself."""
