@@ -20,7 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.runtime.home import FOLDERS, Home
+from windrow.runtime.catalog import FOLDERS
+from windrow.runtime.home import Home
 
 Row = tuple[Any, ...]
 SHOWN = 5

@@ -87,7 +87,7 @@ class Engine:
         self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
         self._live: weakref.ref[Live] | None = None
-        """What was started last: its own threads hold it for as long as it runs, and this does not longer."""
+        """What was started last: while it runs, its own threads hold it, and then nobody here does."""
         try:
             # Read now: found to be broken later, they would look like a query's fault.
             _ = self._home.costs, self._home.constants

@@ -22,8 +22,16 @@ from windrow.errors import HomeError
 from windrow.final import Costs, shipped_costs
 from windrow.optimizer.weave import SECONDS, Constants
 from windrow.runtime.backup import sweep_backups
-from windrow.runtime.catalog import FOLDERS as FOLDERS
-from windrow.runtime.catalog import FORMAT, KEPT_EPOCHS, SCHEMA, Catalog, DataFile, Progress, StoredQuery
+from windrow.runtime.catalog import (
+    FOLDERS,
+    FORMAT,
+    KEPT_EPOCHS,
+    SCHEMA,
+    Catalog,
+    DataFile,
+    Progress,
+    StoredQuery,
+)
 from windrow.runtime.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.faults import reach
 from windrow.runtime.folder_names import folder_name
@@ -332,9 +340,8 @@ class Home:
             for place, (path, since) in enumerate(doomed)
             if clock - since >= (GRACE_SECONDS if place < GRACE_FILES else LEAST_GRACE_SECONDS)
         ]
-        ahead = [
-            path for path, since in doomed if since > clock
-        ]  # the clock was set back: they count from now
+        # Where the clock was set back, files count from now.
+        ahead = [path for path, since in doomed if since > clock]
         if paths or ahead:
             with self.transaction() as database:
                 database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])
