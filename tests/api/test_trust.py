@@ -121,6 +121,26 @@ def test_a_path_in_the_catalog_leads_nowhere_else(tmp_path, put, path):
     assert (tmp_path / "mine").exists()
 
 
+def test_a_link_in_the_home_leads_nowhere_else(tmp_path):
+    """A start removes what the catalog does not list, and what it finds behind a link is not the home's."""
+    mine = tmp_path / "mine" / "file"
+    mine.parent.mkdir()
+    mine.touch()
+    home = Home(tmp_path / "home")
+    results = tmp_path / "home" / "results"
+    results.symlink_to(mine.parent)
+    with pytest.raises(windrow.HomeError, match=r"results is a link to .*mine, where files"), home.running():
+        pass
+    results.unlink()
+    results.mkdir()
+    (results / "schema").symlink_to(mine.parent)
+    doom_file(home, "results/schema/file")
+    with home.running():
+        home.remove_doomed(1e9)
+    assert not (results / "schema").exists()
+    assert mine.exists()
+
+
 def test_a_program_in_the_home_does_not_run(spark, tmp_path):
     """Neither in the place of a state nor in that of an array of states; only their queries suffer."""
     files = Files(spark, tmp_path / "in")

@@ -202,13 +202,19 @@ class Home:
 
     def _sweep(self) -> int:
         sweep_backups(self.path)
+        for folder in FOLDERS:
+            if (self.path / folder).is_symlink():
+                raise HomeError(
+                    f"{self.path / folder} is a link to {(self.path / folder).resolve()}, where files may be "
+                    "that are not of this home, and old files are removed; move the whole home there instead"
+                )
         known = {self.path / path for (path,) in self.catalog.rows("SELECT path FROM files")}
         known |= {self.path / path for (path,) in self.catalog.rows("SELECT path FROM doomed")}
         orphans = [
             path
             for folder in FOLDERS
             for path in (self.path / folder).rglob("*")
-            if path.is_file() and path not in known
+            if (path.is_symlink() or path.is_file()) and path not in known
         ]
         for path in orphans:
             path.unlink(missing_ok=True)
