@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+from _harness import plain_ticks
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
@@ -83,6 +84,7 @@ def _bars(axes: Axes, measured: list[Mapping[str, Any]], field: str, title: str)
 
 def _times(axes: Axes, measured: list[Mapping[str, Any]], title: str) -> None:
     _bars(axes, measured, "ms_per_slide", title)
+    plain_ticks(axes.xaxis)
     for field, marker, size in (("duckdb_files_ms", "|", 130), ("spark_ms_per_slide", "x", 28)):
         known = [m for m in measured if m[field] is not None]
         axes.scatter(

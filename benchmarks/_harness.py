@@ -21,6 +21,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from matplotlib.axis import Axis
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 from rich.console import Console
 from rich.table import Table
 
@@ -118,6 +120,13 @@ def is_quick(description: str) -> bool:
         "--quick", action="store_true", help="small sizes; bars are informational, committed results are kept"
     )
     return bool(parser.parse_args().quick)
+
+
+def plain_ticks(axis: Axis) -> None:
+    """Labels 1, 2, 5, 10, … on a logarithmic axis of few powers of ten, in place of 2 × 10⁰."""
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def publish(

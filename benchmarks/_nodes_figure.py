@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+from _harness import plain_ticks
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
@@ -37,6 +38,7 @@ def _epochs(axes: Axes, report: Mapping[str, Any]) -> None:
         axes.plot(answers, seconds, style, marker="o", color=color, label=label)
     axes.set_xscale("log")
     axes.set_yscale("log")
+    plain_ticks(axes.yaxis)
     axes.set_xlabel("answers of an epoch")
     axes.set_ylabel("seconds of an epoch")
     axes.set_title("(a) an epoch", fontsize=11)
