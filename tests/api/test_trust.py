@@ -129,10 +129,16 @@ def test_a_link_in_the_home_leads_nowhere_else(tmp_path):
     home = Home(tmp_path / "home")
     results = tmp_path / "home" / "results"
     results.symlink_to(mine.parent)
-    with pytest.raises(windrow.HomeError, match=r"results is a link to .*mine, where files"), home.running():
+    with pytest.raises(windrow.HomeError, match=r"results is a link to .*mine, which"), home.running():
         pass
     results.unlink()
     results.mkdir()
+    listed = results / "listed"
+    listed.symlink_to(mine)
+    doom_file(home, "results/listed")
+    with pytest.raises(windrow.HomeError, match=r"listed is a link to .*mine/file, which"), home.running():
+        pass
+    listed.unlink()
     (results / "schema").symlink_to(mine.parent)
     doom_file(home, "results/schema/file")
     with home.running():

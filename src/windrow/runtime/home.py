@@ -202,14 +202,14 @@ class Home:
 
     def _sweep(self) -> int:
         sweep_backups(self.path)
-        for folder in FOLDERS:
-            if (self.path / folder).is_symlink():
-                raise HomeError(
-                    f"{self.path / folder} is a link to {(self.path / folder).resolve()}, where files may be "
-                    "that are not of this home, and old files are removed; move the whole home there instead"
-                )
         known = {self.path / path for (path,) in self.catalog.rows("SELECT path FROM files")}
         known |= {self.path / path for (path,) in self.catalog.rows("SELECT path FROM doomed")}
+        for path in (*(self.path / folder for folder in FOLDERS), *known):
+            if path.is_symlink():
+                raise HomeError(
+                    f"{path} is a link to {path.resolve()}, which is not of this home, and a home reads and "
+                    "removes its own files; move the whole home there instead"
+                )
         orphans = [
             path
             for folder in FOLDERS
