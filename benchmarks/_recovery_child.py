@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 def _session(*, archived: bool = True) -> SparkSession:
     # No more of Windrow is imported than this: Spark's own start must not pay for the rest.
-    from windrow.runtime.session import local_session, start
+    from windrow.runtime.spark.session import local_session, start
 
     return (local_session if archived else start)("windrow-recovery")
 
@@ -139,7 +139,7 @@ class EpochWatch:
     def watching(self) -> Iterator[None]:
         """Note the steps, and how long answers are written before the commit begins."""
         from windrow.runtime import faults
-        from windrow.runtime.results import ResultWriter
+        from windrow.runtime.home.results import ResultWriter
 
         write = ResultWriter.write
 

@@ -151,9 +151,9 @@ def make_home(spark: SparkSession, history: History, directory: Path) -> dict[st
 
 def _age(engine: Any, history: History, first: Any) -> None:
     """Commit the epochs that follow the first one."""
-    from windrow.optimizer import Bounds, share_passes
-    from windrow.runtime.collect import Tally, collect
-    from windrow.runtime.stage import Part
+    from windrow.planner import Bounds, share_passes
+    from windrow.runtime.epochs.stage import Part
+    from windrow.runtime.spark.collect import Tally, collect
 
     running = engine._running
     runner, queries = running._runner(STREAM), running._queries_of(STREAM)

@@ -299,7 +299,7 @@ def _line(m: Mapping[str, Any]) -> str:
 
 def main() -> int:
     """Run it."""
-    from windrow.runtime.session import local_session
+    from windrow.runtime.spark.session import local_session
 
     quick = is_quick(__doc__ or "")
     spark = local_session("windrow-bench-aggregates")

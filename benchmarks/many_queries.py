@@ -32,7 +32,7 @@ from _harness import Bar, console, is_quick, machine, publish
 from _many_queries_figure import draw
 
 from windrow import Engine
-from windrow.optimizer.weave import SECONDS, CostModel, weave_share
+from windrow.planner.sharing import SECONDS, CostModel, weave_share
 from windrow.runtime import calibrate
 
 if TYPE_CHECKING:
@@ -328,7 +328,7 @@ class ManyQueries:
 
 def main() -> int:
     """Run it."""
-    from windrow.runtime.session import local_session
+    from windrow.runtime.spark.session import local_session
 
     quick = is_quick(__doc__ or "")
     spark = local_session("windrow-bench-many-queries")

@@ -25,8 +25,8 @@ from _harness import Bar, console, is_quick, machine, publish
 from _nodes_figure import draw
 
 from windrow import Engine
-from windrow.optimizer.weave.placement import PLACEMENTS
-from windrow.runtime.session import local_session
+from windrow.planner.sharing.placement import PLACEMENTS
+from windrow.runtime.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

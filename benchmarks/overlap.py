@@ -260,7 +260,7 @@ def _listed(seconds: Mapping[str, float | None]) -> str:
 def main() -> int:
     """Run the benchmark; 1 if a bar of a full run is not kept."""
     quick = is_quick((__doc__ or "").partition("\n")[0])
-    from windrow.runtime.session import local_session
+    from windrow.runtime.spark.session import local_session
 
     spark = local_session("windrow-overlap")
     with tempfile.TemporaryDirectory(prefix="windrow-overlap-") as scratch:

@@ -19,8 +19,8 @@ from _harness import Bar, console, is_quick, machine, publish
 from _placement_figure import draw
 from _workloads import Workload
 
-from windrow.optimizer.weave import CostModel
-from windrow.optimizer.weave.placement import PLACEMENTS
+from windrow.planner.sharing import CostModel
+from windrow.planner.sharing.placement import PLACEMENTS
 
 MEASURES = ("maximum", "total")
 SAME = 1e-9

@@ -23,7 +23,7 @@ from _harness import Bar, console, is_quick, machine, publish
 from _planning_figure import draw
 from _workloads import SECOND, Workload
 
-from windrow.optimizer.weave import CostModel, full_pairwise, weave_share
+from windrow.planner.sharing import CostModel, full_pairwise, weave_share
 from windrow.slicing import Comb, EdgeRate, edge_rate
 
 

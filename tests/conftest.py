@@ -43,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """The one session; Engine() picks it up too."""
-    from windrow.runtime.session import local_session
+    from windrow.runtime.spark.session import local_session
 
     session = local_session("windrow-tests")
     yield session

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.stage import StreamRunner
+from windrow.runtime.epochs.epoch import Epochs
+from windrow.runtime.epochs.stage import StreamRunner
 
 
 class Feed:

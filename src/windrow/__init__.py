@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import windrow.checks as checks
-    from windrow.aggregates.own import OwnAggregate
+    from windrow.aggregates.own.function import OwnAggregate
     from windrow.api.engine import Engine
     from windrow.api.sliding import sliding
     from windrow.errors import (
@@ -41,7 +41,7 @@ __all__ = [
 
 _PLACES = {
     "Engine": "windrow.api.engine",
-    "OwnAggregate": "windrow.aggregates.own",
+    "OwnAggregate": "windrow.aggregates.own.function",
     "sliding": "windrow.api.sliding",
 }
 

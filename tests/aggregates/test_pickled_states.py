@@ -19,8 +19,8 @@ import pytest
 
 import windrow
 from windrow.aggregates import own_function
-from windrow.aggregates.own_objects import ObjectPacking
-from windrow.aggregates.pickled_states import UnknownType, pickled, unpickled
+from windrow.aggregates.own.objects import ObjectPacking
+from windrow.aggregates.own.pickled_states import UnknownType, pickled, unpickled
 from windrow.checks import check
 
 

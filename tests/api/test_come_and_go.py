@@ -17,8 +17,8 @@ from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, same_ev
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in
 from windrow.api.homes import home_status
 from windrow.runtime import faults
-from windrow.runtime.requests import Requests
-from windrow.runtime.stage import StreamRunner
+from windrow.runtime.epochs.stage import StreamRunner
+from windrow.runtime.home.requests import Requests
 from windrow.slicing import Window
 
 QUERIES = {  # the second one needs a column that the others do not

@@ -10,7 +10,7 @@ import pytest
 import windrow
 from tests.streams import Lines, answers, text_engine
 from windrow.runtime import patience
-from windrow.runtime.headers import HeaderLines
+from windrow.runtime.spark.headers import HeaderLines
 
 HEADER = {"header": "true"}
 EACH = "SELECT k, SUM(v) AS total, COUNT(*) AS n FROM s [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY k"

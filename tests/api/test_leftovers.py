@@ -11,7 +11,7 @@ import pytest
 
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.api import running
-from windrow.runtime.reader import Reader
+from windrow.runtime.epochs.reader import Reader
 
 
 @pytest.fixture

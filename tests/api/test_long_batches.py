@@ -131,7 +131,7 @@ from pathlib import Path
 
 from tests.streams import Files, engine_on
 from windrow.runtime import faults, reader, stage
-from windrow.runtime.session import local_session
+from windrow.runtime.spark.session import local_session
 
 
 def say(what):

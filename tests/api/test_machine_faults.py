@@ -13,8 +13,8 @@ import windrow
 from tests.cancelling import doomed
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.runtime import epoch, patience, refused_tables, stage
-from windrow.runtime.blame import failure
-from windrow.runtime.tree_tasks import TreeTasks
+from windrow.runtime.spark.blame import failure
+from windrow.runtime.state.tree_tasks import TreeTasks
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 JOINED = f"SELECT name, COUNT(*) AS n FROM events {WINDOW} JOIN names ON names.k = events.k GROUP BY name"

@@ -15,7 +15,7 @@ from tests.api.test_same_answers import EPOCH, optional, split_late
 from tests.examples import examples
 from tests.micro_batches import feeding
 from tests.oracle import assert_same_answers, interpreting, native, weights
-from windrow.optimizer import WovenPass
+from windrow.planner import WovenPass
 from windrow.slicing import Window
 
 SECOND = 1_000_000

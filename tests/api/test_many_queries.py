@@ -11,7 +11,7 @@ import windrow
 from tests.examples import examples
 from tests.oracle import assert_same_answers, recomputed, weights
 from tests.streams import SECOND, Files, same_events
-from windrow.optimizer.weave import OPTIMIZERS
+from windrow.planner.sharing import OPTIMIZERS
 from windrow.slicing import Window
 
 MS = 1_000

@@ -19,7 +19,7 @@ from tests.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, weights
 from windrow.aggregates.operations import ADD_FLOATS
 from windrow.final import FINAL_AGGREGATORS
-from windrow.runtime.analysis import arrow_schema
+from windrow.runtime.spark.analysis import arrow_schema
 from windrow.slicing import Window
 
 SECOND = 1_000_000

@@ -14,8 +14,8 @@ from windrow.api.clients import drop_queries
 from windrow.api.engine import Engine
 from windrow.api.homes import as_json, check_that_none_runs, home_status
 from windrow.errors import HomeError, QueryFailed, WindrowError
-from windrow.runtime.catalog import Catalog
-from windrow.runtime.home import Home
+from windrow.runtime.home.catalog import Catalog
+from windrow.runtime.home.home import Home
 
 STATEMENTS = """
     CREATE STREAM readings (ts TIMESTAMP, sensor STRING, value INT)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 import windrow
 from tests.streams import Files, Lines
 from windrow.cli.main import main
-from windrow.runtime.session import ZONE, in_zone, zone_of
+from windrow.runtime.spark.session import ZONE, in_zone, zone_of
 
 STATEMENTS = """
 CREATE STREAM s (ts TIMESTAMP, v INT) FROM CSV '{path}' OPTIONS ({options}) TIMESTAMP ts;

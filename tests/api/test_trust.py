@@ -14,11 +14,11 @@ import pytest
 
 import windrow
 from tests.streams import Files, Lines
-from windrow.runtime.catalog import DataFile
-from windrow.runtime.durable import force
-from windrow.runtime.folder_names import folder_name
-from windrow.runtime.home import Home
-from windrow.runtime.slice_log import State, _index, _read, write_file
+from windrow.runtime.home.catalog import DataFile
+from windrow.runtime.home.durable import force
+from windrow.runtime.home.folder_names import folder_name
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.slice_log import State, _index, _read, write_file
 
 
 class Tags(windrow.OwnAggregate):

@@ -9,7 +9,7 @@ from windrow import Engine
 from windrow.aggregates.operations import ADD_FLOATS, GREATEST
 from windrow.errors import WindrowError
 from windrow.final import FINAL_AGGREGATORS, Costs, calibrate
-from windrow.optimizer.weave import SECONDS, Constants
+from windrow.planner.sharing import SECONDS, Constants
 
 STATEMENT = "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 SECOND]"
 

@@ -23,7 +23,7 @@ from windrow.api.homes import QueryStatus, Status, StreamStatus, home_status
 from windrow.cli import status as status_command
 from windrow.cli.main import main
 from windrow.cli.progress import RunProgress
-from windrow.runtime.home import Home
+from windrow.runtime.home.home import Home
 
 STREAM = """
     CREATE STREAM readings (ts TIMESTAMP, sensor STRING, value INT)
@@ -231,7 +231,7 @@ def test_metrics_are_served_while_it_runs(windrow, place, monkeypatch):
 
 
 def test_a_port_that_is_taken(windrow, place):
-    from windrow.runtime.metrics import MetricsServer
+    from windrow.runtime.watch.metrics import MetricsServer
 
     with MetricsServer(lambda: None, 0) as other:
         result = windrow("run", "-", "--metrics", str(other.port), text=STREAM + GOOD)

@@ -12,9 +12,9 @@ import pytest
 
 import windrow
 from windrow.aggregates import own_function
-from windrow.aggregates.own_objects import ObjectPacking
+from windrow.aggregates.own.objects import ObjectPacking
 from windrow.aggregates.sketches import PACKING
-from windrow.operators.arrays_at_rest import arrays_from, arrays_table
+from windrow.operators.state.arrays_at_rest import arrays_from, arrays_table
 
 
 class Tags(windrow.OwnAggregate):

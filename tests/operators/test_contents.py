@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
-from windrow.operators.window_aggregate import SLICE, WindowAggregate, WindowAggregation
+from windrow.operators.aggregate.window_aggregate import SLICE, WindowAggregate, WindowAggregation
 from windrow.slicing import Window
 
 LIST = aggregate(Call("collect_list", ("x",)), (pa.int64(),), pa.list_(pa.int64()))

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from windrow.aggregates import Call, aggregate
-from windrow.operators.record_layout import RecordLayout
+from windrow.operators.aggregate.record_layout import RecordLayout
 
 LEAST, GREATEST = (aggregate(Call(name, ("s",)), (pa.string(),), pa.string()) for name in ("min", "max"))
 

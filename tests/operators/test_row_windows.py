@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from windrow.aggregates import Call, aggregate
 from windrow.final import choose
-from windrow.operators.partitioned_row_windows import PartitionedRowWindows
-from windrow.operators.pending_rows import PendingRows
-from windrow.operators.row_windows import RowWindows
-from windrow.operators.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregation
+from windrow.operators.aggregate.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregation
+from windrow.operators.rows.partitioned_row_windows import PartitionedRowWindows
+from windrow.operators.rows.pending_rows import PendingRows
+from windrow.operators.rows.row_windows import RowWindows
 from windrow.slicing import Window
 
 AGGREGATES = (

@@ -11,8 +11,8 @@ import windrow
 from tests.homes import take_back_to_format_3
 from tests.streams import Files, assert_answers, engine_on, events, same_events
 from windrow.runtime import catalog
-from windrow.runtime.analysis import SparkAnalyst
-from windrow.runtime.home import Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.spark.analysis import SparkAnalyst
 
 COLUMNS = {"s": {"v": pa.int32(), "t": pa.timestamp("us", "UTC")}}
 ASKED = "SELECT v / 2 AS half, v + 1 AS next, t FROM _windrow_s"

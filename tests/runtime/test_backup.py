@@ -13,7 +13,7 @@ from windrow.api.homes import back_up_home
 from windrow.errors import HomeError
 from windrow.runtime import faults
 from windrow.runtime.faults import STEPS
-from windrow.runtime.home import Home
+from windrow.runtime.home.home import Home
 
 
 def test_a_home_that_runs_is_copied_at_every_step_and_each_copy_goes_on(spark, tmp_path):

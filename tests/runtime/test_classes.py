@@ -13,7 +13,7 @@ import pytest
 from tests.examples import LONG
 from windrow.api.warm import archive_path, warm_start
 from windrow.errors import WindrowError
-from windrow.runtime.classes import LAUNCH_OPTIONS, launching, write_archive
+from windrow.runtime.spark.class_archive import LAUNCH_OPTIONS, launching, write_archive
 
 START = """
 import sys

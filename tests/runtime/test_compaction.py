@@ -17,11 +17,11 @@ from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
 from windrow.runtime import catalog, compaction, faults, home
-from windrow.runtime.catalog import DataFile, Progress
-from windrow.runtime.compaction import Compactor
-from windrow.runtime.home import Advance, Epoch, Home
-from windrow.runtime.results import ResultWriter
-from windrow.runtime.slice_log import SliceLog, State
+from windrow.runtime.home.catalog import DataFile, Progress
+from windrow.runtime.home.compaction import Compactor
+from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.results import ResultWriter
+from windrow.runtime.home.slice_log import SliceLog, State
 
 DAY = 86_400_000_000
 SCHEMA = pa.schema(

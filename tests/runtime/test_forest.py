@@ -9,10 +9,10 @@ from typing import Any
 import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
-from windrow.operators.window_aggregate import BEGINNING
-from windrow.optimizer.weave import SECONDS, Weaver
-from windrow.runtime.forest import Forest, _Past
-from windrow.runtime.trees import Membership, RunningTree
+from windrow.operators.aggregate.window_aggregate import BEGINNING
+from windrow.planner.sharing import SECONDS, Weaver
+from windrow.runtime.state.forest import Forest, _Past
+from windrow.runtime.state.trees import Membership, RunningTree
 from windrow.slicing import Window
 
 SUM, MAX = (aggregate(Call(name, ("v",)), (pa.int32(),), pa.int64()) for name in ("sum", "max"))

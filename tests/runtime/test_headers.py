@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from windrow.errors import SourceError
-from windrow.runtime.headers import HeaderLines
+from windrow.runtime.spark.headers import HeaderLines
 
 if TYPE_CHECKING:
     from pathlib import Path

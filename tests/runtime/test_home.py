@@ -16,7 +16,7 @@ import pytest
 
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
-from windrow.runtime.home import Home
+from windrow.runtime.home.home import Home
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -100,7 +100,7 @@ def test_a_home_that_cannot_be_written_is_refused(tmp_path):
     Home(home).close()
     program = textwrap.dedent(f"""
         import os
-        from windrow.runtime.home import Home
+        from windrow.runtime.home.home import Home
         from windrow.errors import HomeError
         if os.geteuid() == 0:
             os.setuid(65534)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from windrow.runtime import listening
-from windrow.runtime.listening import Listening
+from windrow.runtime.epochs.listening import Listening
 
 
 class Times:

@@ -13,8 +13,8 @@ import windrow
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
 from windrow.runtime import faults
-from windrow.runtime.stage import StreamRunner
-from windrow.runtime.trees import RunningTree
+from windrow.runtime.epochs.stage import StreamRunner
+from windrow.runtime.state.trees import RunningTree
 
 
 @pytest.fixture(scope="module")

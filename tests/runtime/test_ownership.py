@@ -15,9 +15,9 @@ import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
 from windrow.runtime import faults, reader
-from windrow.runtime.catalog import Progress
-from windrow.runtime.home import Advance, Epoch, Home
-from windrow.runtime.lock import HomeInUse, holding, is_held
+from windrow.runtime.home.catalog import Progress
+from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.lock import HomeInUse, holding, is_held
 
 
 @pytest.fixture

@@ -10,12 +10,12 @@ from pyspark.sql import functions as F
 
 from windrow.errors import SourceError
 from windrow.logical import Stream, quoted
-from windrow.operators.window_aggregate import END_OF_TIME
-from windrow.optimizer import Bounds
-from windrow.optimizer.bounds import FILE, POSITION, RAW
-from windrow.runtime.analysis import arrow_schema, reason
-from windrow.runtime.refused import dead_rows, late_rows
-from windrow.runtime.sources import FileSource
+from windrow.operators.aggregate.window_aggregate import END_OF_TIME
+from windrow.planner import Bounds
+from windrow.planner.passes.bounds import FILE, POSITION, RAW
+from windrow.runtime.spark.analysis import arrow_schema, reason
+from windrow.runtime.spark.refused import dead_rows, late_rows
+from windrow.runtime.spark.sources import FileSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -352,7 +352,7 @@ def test_the_file_is_known_by_its_path(spark: SparkSession, tmp_path: Path) -> N
 def test_a_file_larger_than_the_bound_is_one_batch(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("windrow.runtime.sources.BATCH_BYTES", 100)
+    monkeypatch.setattr("windrow.runtime.spark.sources.BATCH_BYTES", 100)
     line = f"{T},a,1,1\n"
     source = FileSource(str(file_of(tmp_path, line, line * 50, line, line)), "csv", COLUMNS)
     batches = Read(spark, source, tmp_path, lambda *_: []).batches

@@ -12,9 +12,9 @@ from tests.homes import take_back_to_format_3
 from windrow import StatementError, WindrowError
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in, resume_queries
 from windrow.api.homes import home_status
-from windrow.runtime.catalog import NewQuery
-from windrow.runtime.home import Home
-from windrow.runtime.requests import Refusal, Requests, Withdrawn
+from windrow.runtime.home.catalog import NewQuery
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.requests import Refusal, Requests, Withdrawn
 
 SQL = "SELECT COUNT(*) AS n FROM readings [RANGE 1 HOUR SLIDE 1 MINUTE]"
 SCHEMA = pa.schema([("window_end", pa.timestamp("us")), ("n", pa.int64())])

@@ -11,12 +11,12 @@ import pytest
 
 from windrow.errors import HomeError
 from windrow.runtime import compaction, home
-from windrow.runtime.catalog import Progress
-from windrow.runtime.compaction import Compactor
-from windrow.runtime.home import Advance, Epoch, Home
-from windrow.runtime.results import ResultWriter, answers_since
-from windrow.runtime.sinks import catch_up, deliver
-from windrow.runtime.trees import RunningQuery
+from windrow.runtime.epochs.sinks import catch_up, deliver
+from windrow.runtime.home.catalog import Progress
+from windrow.runtime.home.compaction import Compactor
+from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.results import ResultWriter, answers_since
+from windrow.runtime.state.trees import RunningQuery
 
 INSTANT = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema([("window_start", INSTANT), ("window_end", INSTANT), ("n", pa.int64())])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from windrow.optimizer.weave import CostModel, Weaver
-from windrow.runtime.reweaving import Reweaving
+from windrow.planner.sharing import CostModel, Weaver
+from windrow.runtime.state.reweaving import Reweaving
 from windrow.slicing import Window
 
 if TYPE_CHECKING:

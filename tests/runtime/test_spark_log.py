@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.runtime.spark_log import tidy
+from windrow.runtime.home.checkpoint_log import tidy
 
 PLANNED = 'v1\n{"batchWatermarkMs":0}\n{"logOffset":%s}'
 

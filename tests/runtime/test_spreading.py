@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from windrow.runtime.spreading import LARGE_SECONDS, SMALL_SECONDS, Spreading
+from windrow.runtime.state.spreading import LARGE_SECONDS, SMALL_SECONDS, Spreading
 from windrow.slicing import Window
 
 

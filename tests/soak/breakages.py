@@ -23,7 +23,7 @@ from tests.soak.interruptions import BEFORE_COMMIT, IN_AN_EPOCH, Interruptions
 from tests.soak.scenario import SHORT, compact_often, play
 from windrow.errors import HomeError
 from windrow.runtime import compaction, patience
-from windrow.runtime.session import local_session
+from windrow.runtime.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

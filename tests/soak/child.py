@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 from tests.soak.scenario import STORY, compact_often, play
 from windrow.runtime import faults
-from windrow.runtime.home import Home
-from windrow.runtime.session import local_session
+from windrow.runtime.home.home import Home
+from windrow.runtime.spark.session import local_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

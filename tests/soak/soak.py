@@ -109,7 +109,7 @@ def enduring(directory: Path, epochs: int, minutes: float) -> dict[str, Any]:
     """The endurance, in a process and a session of its own."""
     if not epochs:
         return {"samples": [], "wrong": [], "growth": {}}
-    from windrow.runtime.session import local_session
+    from windrow.runtime.spark.session import local_session
 
     spark = local_session("windrow-soak")
     for name, value in QUICK.items():

@@ -5,7 +5,7 @@ from windrow.aggregates.call import Call, Constant, Function
 from windrow.aggregates.catalogue import AGGREGATES, FUNCTIONS, SYNONYMS, aggregate
 from windrow.aggregates.higher_moments import share_moments
 from windrow.aggregates.operations import Algebra, Operation
-from windrow.aggregates.own import OwnAggregate, OwnFunction, own_function
+from windrow.aggregates.own.function import OwnAggregate, OwnFunction, own_function
 
 __all__ = [
     "AGGREGATES",

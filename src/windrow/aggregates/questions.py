@@ -1,6 +1,6 @@
 """What can be asked of the values in a window and how often each of them occurs.
 
-`final/frequencies.py` answers; values are known to it by codes, and have an order.
+`final/values/frequencies.py` answers; values are known to it by codes, and have an order.
 """
 
 from __future__ import annotations

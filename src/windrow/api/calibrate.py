@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from windrow.final.calibrate import calibrate, write
-from windrow.optimizer.weave import SECONDS
-from windrow.optimizer.weave.constants import MEASURED
-from windrow.runtime.calibrate import FULL, QUICK, measure_constants
-from windrow.runtime.home import Home
+from windrow.planner.sharing import SECONDS
+from windrow.planner.sharing.constants import MEASURED
+from windrow.runtime.home.home import Home
+from windrow.runtime.spark.calibrate import FULL, QUICK, measure_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,8 +8,8 @@ or not.
     drop_queries("hot-home", ["daily"])
 
 Where an engine runs, it is asked, does it before its next epoch, and answers within about a second
-(`runtime/requests.py`). Where none runs, a query is dropped, or taken out of quarantine, at once; one to be
-added is checked as far as that goes without Spark, and waits for the next engine, which binds it.
+(`runtime/home/requests.py`). Where none runs, a query is dropped, or taken out of quarantine, at once; one to
+be added is checked as far as that goes without Spark, and waits for the next engine, which binds it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from windrow.api.homes import existing
 from windrow.cql import Query, parse, parse_duration
 from windrow.errors import StatementError, WindrowError
 from windrow.logical import Stream, Table, bind
-from windrow.runtime.home import Home
-from windrow.runtime.lock import HomeInUse, is_held
-from windrow.runtime.requests import Refusal, Requests
-from windrow.runtime.resuming import resume
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.lock import HomeInUse, is_held
+from windrow.runtime.home.requests import Refusal, Requests
+from windrow.runtime.home.resuming import resume
 
 if TYPE_CHECKING:
     import os
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from windrow.logical import Relation
-    from windrow.runtime.catalog import Catalog
+    from windrow.runtime.home.catalog import Catalog
 
 
 def named_query(name: str, sql: str, retain: str | None = None) -> Query:

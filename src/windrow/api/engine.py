@@ -26,20 +26,20 @@ from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
 from windrow.cql import Query, parse, parse_duration
 from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
+from windrow.explain import Observed, explain
+from windrow.explain import check_ending as check_ending
 from windrow.final import Costs
-from windrow.operators.window_aggregate import END_OF_TIME
-from windrow.optimizer import Observed, explain
-from windrow.optimizer.explain import check_ending as check_ending
-from windrow.optimizer.weave import PLACEMENTS, Constants, checked_hint
-from windrow.runtime.analysis import SparkAnalyst
-from windrow.runtime.home import Home
-from windrow.runtime.metrics import MetricsServer
-from windrow.runtime.refused_tables import read_dead, read_late
-from windrow.runtime.report import EpochReport as EpochReport
-from windrow.runtime.results import read_results
-from windrow.runtime.session import checked, local_session
-from windrow.runtime.stage import RunningQuery
-from windrow.runtime.status import read_status
+from windrow.operators.aggregate.window_aggregate import END_OF_TIME
+from windrow.planner.sharing import PLACEMENTS, Constants, checked_hint
+from windrow.runtime.epochs.report import EpochReport as EpochReport
+from windrow.runtime.epochs.stage import RunningQuery
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.results import read_results
+from windrow.runtime.spark.analysis import SparkAnalyst
+from windrow.runtime.spark.refused_tables import read_dead, read_late
+from windrow.runtime.spark.session import checked, local_session
+from windrow.runtime.watch.metrics import MetricsServer
+from windrow.runtime.watch.status import read_status
 
 if TYPE_CHECKING:
     import os
@@ -50,11 +50,11 @@ if TYPE_CHECKING:
     from windrow.aggregates import OwnAggregate
     from windrow.api.live import Live
     from windrow.api.registry import Bound
+    from windrow.explain import Explanation
     from windrow.logical import Stream
-    from windrow.optimizer import Explanation
-    from windrow.runtime.catalog import Progress
-    from windrow.runtime.status import Status
-    from windrow.runtime.waiting import OpenStream
+    from windrow.runtime.home.catalog import Progress
+    from windrow.runtime.watch.status import Status
+    from windrow.runtime.watch.waiting import OpenStream
 
 
 class Engine:

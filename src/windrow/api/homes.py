@@ -12,17 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
-from windrow.runtime.backup import back_up
-from windrow.runtime.catalog import FORMAT, Catalog
-from windrow.runtime.durable import explained
-from windrow.runtime.lock import check_free
+from windrow.runtime.home.backup import back_up
+from windrow.runtime.home.catalog import FORMAT, Catalog
+from windrow.runtime.home.durable import explained
+from windrow.runtime.home.lock import check_free
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
-from windrow.runtime.status import QueryStatus as QueryStatus
-from windrow.runtime.status import RequestStatus as RequestStatus
-from windrow.runtime.status import Status as Status
-from windrow.runtime.status import StreamStatus as StreamStatus
-from windrow.runtime.status import read_status
+from windrow.runtime.watch.status import QueryStatus as QueryStatus
+from windrow.runtime.watch.status import RequestStatus as RequestStatus
+from windrow.runtime.watch.status import Status as Status
+from windrow.runtime.watch.status import StreamStatus as StreamStatus
+from windrow.runtime.watch.status import read_status
 
 if TYPE_CHECKING:
     import os

@@ -6,14 +6,14 @@ import time
 from threading import Event, Thread
 from typing import TYPE_CHECKING, Self
 
-from windrow.runtime.blame import Stopped
+from windrow.runtime.spark.blame import Stopped
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
 
     from windrow.api.running import Running
-    from windrow.runtime.reader import Reader
+    from windrow.runtime.epochs.reader import Reader
 
 
 class Live:

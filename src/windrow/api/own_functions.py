@@ -10,14 +10,14 @@ from sqlglot.errors import SqlglotError
 
 from windrow.aggregates import AGGREGATES, FUNCTIONS, OwnAggregate, own_function
 from windrow.aggregates.call import literal
-from windrow.aggregates.own_call import function_for_queries
+from windrow.aggregates.own.call import function_for_queries
 from windrow.errors import StatementError, WindrowError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windrow.aggregates import Function, OwnFunction
-    from windrow.logical.questions import Analyst
+    from windrow.logical.bind.questions import Analyst
 
 
 class OwnFunctions:

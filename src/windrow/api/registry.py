@@ -14,13 +14,13 @@ from windrow.api.clients import drop_queries, resume_queries
 from windrow.cql import Query, parse
 from windrow.errors import HomeError, StatementError, WindrowError
 from windrow.logical import bind
-from windrow.runtime.catalog import NewQuery
-from windrow.runtime.lock import HomeInUse
+from windrow.runtime.home.catalog import NewQuery
+from windrow.runtime.home.lock import HomeInUse
+from windrow.runtime.home.requests import Requests, Withdrawn
+from windrow.runtime.home.results import result_schema
+from windrow.runtime.home.resuming import resume
 from windrow.runtime.logs import event
-from windrow.runtime.requests import Requests, Withdrawn
-from windrow.runtime.results import result_schema
-from windrow.runtime.resuming import resume
-from windrow.runtime.trees import RunningQuery
+from windrow.runtime.state.trees import RunningQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from windrow.api.own_functions import OwnFunctions
     from windrow.api.relations import Relations
     from windrow.logical import AggregateQuery
-    from windrow.runtime.analysis import SparkAnalyst
-    from windrow.runtime.catalog import StoredQuery
-    from windrow.runtime.home import Home
-    from windrow.runtime.requests import Request
+    from windrow.runtime.home.catalog import StoredQuery
+    from windrow.runtime.home.home import Home
+    from windrow.runtime.home.requests import Request
+    from windrow.runtime.spark.analysis import SparkAnalyst
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from pyspark.sql import DataFrame
 from windrow.cql import CreateStream, CreateTable
 from windrow.errors import HomeError, SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table
-from windrow.runtime.analysis import SPARK_ERRORS, arrow_schema, reason
-from windrow.runtime.catalog import Progress
-from windrow.runtime.columns_by_name import ColumnsByName
-from windrow.runtime.lock import holding
-from windrow.runtime.session import ZONE, in_zone, same_zone, zone_of
-from windrow.runtime.sources import FileSource, check_path
+from windrow.runtime.home.catalog import Progress
+from windrow.runtime.home.lock import holding
+from windrow.runtime.spark.analysis import SPARK_ERRORS, arrow_schema, reason
+from windrow.runtime.spark.columns_by_name import ColumnsByName
+from windrow.runtime.spark.session import ZONE, in_zone, same_zone, zone_of
+from windrow.runtime.spark.sources import FileSource, check_path
 
 if TYPE_CHECKING:
     import os
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from windrow.logical import Relation
-    from windrow.runtime.home import Home
+    from windrow.runtime.home.home import Home
 
     Source = DataFrame | FileSource
 

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING
 from windrow.api.live import Live
 from windrow.errors import MostlyDead, QueryFailed, SourceError, WindrowError
 from windrow.logical import quoted
-from windrow.runtime.compaction import Compactor
-from windrow.runtime.dead_reasons import COME_AGAIN, RowsOfRun
-from windrow.runtime.epoch import Epochs
-from windrow.runtime.listening import Listening
+from windrow.runtime.epochs.dead_reasons import COME_AGAIN, RowsOfRun
+from windrow.runtime.epochs.epoch import Epochs
+from windrow.runtime.epochs.listening import Listening
+from windrow.runtime.epochs.reader import Reader, check_dead
+from windrow.runtime.epochs.sinks import catch_up
+from windrow.runtime.epochs.stage import StreamRunner
+from windrow.runtime.home.compaction import Compactor
 from windrow.runtime.logs import LOG, event
-from windrow.runtime.reader import Reader, check_dead
-from windrow.runtime.sinks import catch_up
-from windrow.runtime.stage import StreamRunner
-from windrow.runtime.waiting import open_stream
+from windrow.runtime.watch.waiting import open_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.api.relations import Relations
-    from windrow.runtime.dead_reasons import DeadOfRun
-    from windrow.runtime.home import Home
-    from windrow.runtime.report import EpochReport
-    from windrow.runtime.stage import Part, RunningQuery
-    from windrow.runtime.waiting import OpenStream
+    from windrow.runtime.epochs.dead_reasons import DeadOfRun
+    from windrow.runtime.epochs.report import EpochReport
+    from windrow.runtime.epochs.stage import Part, RunningQuery
+    from windrow.runtime.home.home import Home
+    from windrow.runtime.watch.waiting import OpenStream
 
 
 LITTER = 100

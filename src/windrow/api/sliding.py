@@ -20,20 +20,20 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.aggregates import AGGREGATES, OwnAggregate
-from windrow.api.by_value import UnpickledInTask, pickled_by_value
 from windrow.api.engine import Engine
 from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
-from windrow.api.several_passes import Collected, apart, one_pass_sql, together
+from windrow.batch.by_value import UnpickledInTask, pickled_by_value
+from windrow.batch.several_passes import Collected, apart, one_pass_sql, together
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
 from windrow.logical import Stream, aggregate_name, bind, key_name, quoted
-from windrow.operators.contents_state import of_no_rows
-from windrow.operators.group_keys import GroupKeys
-from windrow.operators.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
-from windrow.optimizer import plan_window_aggregation, share_passes
-from windrow.runtime.analysis import SparkAnalyst, arrow_schema, select
-from windrow.runtime.collect import with_key_types
-from windrow.runtime.session import checked
+from windrow.operators.aggregate.contents_state import of_no_rows
+from windrow.operators.aggregate.group_keys import GroupKeys
+from windrow.operators.aggregate.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
+from windrow.planner import plan_window_aggregation, share_passes
+from windrow.runtime.spark.analysis import SparkAnalyst, arrow_schema, select
+from windrow.runtime.spark.collect import with_key_types
+from windrow.runtime.spark.session import checked
 from windrow.slicing import Window
 
 if TYPE_CHECKING:

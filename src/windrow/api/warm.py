@@ -6,8 +6,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from windrow.runtime.classes import archive_path as archive_path
-from windrow.runtime.classes import write_archive
+from windrow.runtime.spark.class_archive import archive_path as archive_path
+from windrow.runtime.spark.class_archive import write_archive
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +31,7 @@ def warm_start(archive: Path | None = None) -> Path:
 
 def rehearse() -> None:
     """Do once what engines do, and end the JVM."""
-    from windrow.runtime.session import start
+    from windrow.runtime.spark.session import start
 
     spark = start("windrow-rehearsal")
     with tempfile.TemporaryDirectory(prefix="windrow-") as directory:

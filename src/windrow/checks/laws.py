@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
-from windrow.aggregates.own import raised, shown
-from windrow.api.by_value import pickled_by_value
+from windrow.aggregates.own.function import raised, shown
+from windrow.batch.by_value import pickled_by_value
 from windrow.checks.subjects import OwnSubject, fold, folded_records, has_equality, same_answers, same_numbers
 
 if TYPE_CHECKING:

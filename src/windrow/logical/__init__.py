@@ -1,8 +1,8 @@
 """The logical plan: statements bound against real schemas."""
 
-from windrow.logical.bind import ANSWERS, bind
+from windrow.logical.bind.binder import ANSWERS, bind
+from windrow.logical.bind.questions import Analyst, quoted, view_name
 from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, aggregate_name, describe, key_name
-from windrow.logical.questions import Analyst, quoted, view_name
 from windrow.logical.relation import Relation, Stream, Table
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""What `windrow.sliding()` runs on: window aggregates over a batch DataFrame, in Spark's tasks."""

@@ -1,0 +1,196 @@
+"""The passes over a batch, as text: what Spark does in each, and what its queries are, if they are few."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.aggregates.contents import InOrder, contents_of
+from windrow.cql import format_duration
+from windrow.explain.words import listed, repeats_after, some
+from windrow.planner.algorithms import choose_algorithms, slices_per_window
+from windrow.planner.passes.bounds import Bounds
+from windrow.planner.passes.lifted import LiftedPass
+from windrow.planner.passes.rows import RowPass
+from windrow.planner.passes.woven import WovenPass
+from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_per_window, edges, slices
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from windrow.aggregates import Partial
+    from windrow.aggregates.contents import Contents
+    from windrow.explain.overview import StreamOverview, TreeOverview
+    from windrow.final import Choice, Costs
+    from windrow.logical import AggregateQuery
+    from windrow.planner.passes.grouped import Pass
+    from windrow.slicing import Cuts, Window
+
+
+MOST_EDGES = 100_000
+"""More are not counted one by one."""
+MOST_LIFTED = 40
+FEW = 20
+"""So many queries are told one by one."""
+
+
+def details(
+    streams: Sequence[StreamOverview], *, sql: bool = False, costs: Costs | None = None
+) -> Iterator[str]:
+    """One block a pass, with the queries that share it if they are few; `sql` adds what Spark runs."""
+    passes = [shared for stream in streams for shared in stream.passes]
+    trees = {name: tree for stream in streams for tree in stream.trees for name in tree.queries}
+    few = sum(stream.queries for stream in streams) <= FEW
+    explained: dict[str, int] = {}
+    for number, shared in enumerate(passes, start=1):
+        stream = shared.query.stream
+        together = f", shared by {some(len(shared.queries), 'query')}" if len(shared.queries) > 1 else ""
+        where = "for Python" if isinstance(shared, LiftedPass) else "in the JVM"
+        yield f"pass {number} of {len(passes)} over {stream.name} ({where}){together}"
+        yield from (f"  {step}" for step in _steps(shared))
+        if sql:
+            yield from (f"  | {line}" for line in shared.sql(Bounds()).splitlines())
+        for name, query in shared.queries.items() if few else ():
+            if name in explained:
+                yield f"  query {name}, as in pass {explained[name]}"
+                continue
+            explained[name] = number
+            yield from _query(name, query, trees.get(name), costs)
+
+
+def _query(name: str, query: AggregateQuery, tree: TreeOverview | None, costs: Costs | None) -> Iterator[str]:
+    yield f"  query {name}"
+    yield from (f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(query.steps()))
+    yield f"    slices: {_describe_slices(query.window)}"
+    yield from (f"    values: {line}" for line in _contents(query))
+    if shares := _describe_shares(query):
+        yield f"    shares: {shares}"
+    if tree is not None and tree.shared:
+        others = f", with {some(len(tree.queries) - 1, 'other query')}" if len(tree.queries) > 1 else ""
+        yield f"    final: in tree {tree.number}{others}"
+        return
+    for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
+        hinted = choice.algorithm.name == query.algorithm
+        why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
+        if operation.interpreted:
+            asked = "as the hint asks; " if hinted else ""
+            why = f"{asked}merged in Python; chosen by the costs measured for {operation.like}"
+        elif operation.like:
+            why = f"{why}; costs as measured for {operation.like}"
+        if operation.note:
+            why = f"{operation.note}; {why}"
+        yield f"    final: {choice} for {operation.name} ({why})"
+
+
+def _steps(shared: Pass | RowPass | LiftedPass | WovenPass) -> list[str]:
+    """What Spark does with a batch."""
+    readable = shared.query.readable
+    if isinstance(shared, WovenPass):
+        return _woven_steps(shared)
+    if isinstance(shared, RowPass):
+        given = dict.fromkeys(readable(sql) for sql in (*shared.query.keys, *shared.values.values()))
+        ties = f", then by {', '.join(shared.order)}" if shared.order else ""
+        return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
+    by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
+    if isinstance(shared, LiftedPass):
+        written = dict.fromkeys(readable(partial.written) for partial in shared.partials)
+        steps = ["collect keys and arguments of each row", f"lift {', '.join(written)}{by}, in Python"]
+        if shared.ordered:
+            ties = f", then by {', '.join(shared.order)}" if shared.order else ""
+            steps.insert(0, f"sort rows by event time{ties}")
+        return steps
+    lifted = listed(map(readable, shared.expressions), MOST_LIFTED) or "the groups"
+    if isinstance(shared.contents, InOrder):
+        lifted = f"collect {readable(shared.contents.argument)} of each row"
+    elif shared.contents is not None:
+        what = readable(shared.contents.argument)
+        lifted = f"count each {what} (or hand over each row, where values seldom repeat)"
+    else:
+        lifted = f"lift {lifted}"
+    return [f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}", f"{lifted}{by}"]
+
+
+def _contents(query: AggregateQuery) -> list[str]:
+    """Which values are kept, and for what."""
+    served: dict[Contents, list[str]] = {}
+    for item in query.aggregates:
+        contents = contents_of(item)
+        if contents is not None:
+            served.setdefault(contents, []).append(query.readable(str(item)))
+    return [f"{query.readable(str(contents))}, for {', '.join(items)}" for contents, items in served.items()]
+
+
+def _woven_steps(shared: WovenPass) -> list[str]:
+    readable = shared.query.readable
+    predicates = [readable(sql) for word in shared.words.values() for sql in word]
+    steps = [
+        f"mark rows by {some(len(predicates), 'predicate')}: {listed(predicates, between='; ')}",
+        f"lift {listed(map(readable, shared.expressions), MOST_LIFTED) or 'the groups'}",
+    ]
+    for copy in shared.copies:
+        by = f"by {', '.join(map(readable, copy.keys))}" if copy.keys else "ungrouped"
+        served = f"{some(len(copy.strands), 'class')}, {some(len(copy.predicates), 'predicate')}"
+        steps.append(f"{by}: {served}; cut {describe_cuts(copy.cuts)}")
+    return steps
+
+
+def _describe_pattern(shared: Pass) -> str:
+    """How many edges the windows of a pass have together, and after how long they repeat."""
+    windows = [query.window for query in shared.queries.values() if not isinstance(query.window, RowWindow)]
+    if len(set(windows)) < 2:
+        return ""
+    length, cuts = composite_slide(windows), composite(windows)
+    repeats = f"; their composite slide is {repeats_after(length)}"
+    if length * cuts.rate > MOST_EDGES:
+        return repeats
+    count = len(edges(cuts, 0, length))
+    return f"{repeats} with {count} edge{'s'[: count != 1]}"
+
+
+def describe_cuts(cuts: Cuts, size: Callable[[int], str] = format_duration) -> str:
+    """Where rows are cut, for people."""
+    teeth = [
+        f"every {size(comb.period)}" + (f" + {size(comb.phase)}" if comb.phase else "") for comb in cuts.combs
+    ]
+    return " and ".join(teeth)
+
+
+def _describe_slices(window: Window | RowWindow) -> str:
+    if not isinstance(window, RowWindow):
+        technique, cuts, per_window = slices(window)
+        return f"{technique}, {per_window} a window, cut {describe_cuts(cuts)}"
+    if window.partitioned:
+        cuts, per_window = cutty(window.on_numbers), cutty_per_window(window.on_numbers)
+        return f"cutty, {per_window} a window, cut {describe_cuts(cuts, _rows)} of each key"
+    technique, cuts, per_window = slices(window.on_numbers)
+    return f"{technique}, {per_window} a window, cut {describe_cuts(cuts, _rows)}"
+
+
+def _describe_shares(query: AggregateQuery) -> str:
+    """The partials that serve several of a query's aggregates."""
+    users: dict[Partial, list[str]] = {}
+    for aggregate in query.aggregates:
+        for partial in aggregate.partials:
+            users.setdefault(partial, []).append(str(aggregate))
+    shared = (f"{partial} for {', '.join(names)}" for partial, names in users.items() if len(names) > 1)
+    return query.readable("; ".join(shared))
+
+
+def _rows(count: int) -> str:
+    return some(count, "row")
+
+
+def describe_choice(choice: Choice, per_window: int, *, hinted: bool) -> str:
+    """Why an algorithm was taken, for people.
+
+    >>> from windrow.final import Choice, DABA, TwoStacks
+    >>> describe_choice(Choice(TwoStacks, 26.4, DABA, 31), 60, hinted=False)
+    '26 ns a slide of 60 slices; next is daba, 31 ns'
+    >>> describe_choice(Choice(DABA, 31, TwoStacks, 26.4), 1, hinted=True)
+    'as the hint asks, 31 ns a slide of 1 slice; two_stacks would take 26 ns'
+    """
+    cost = f"{choice.nanoseconds:.0f} ns a slide of {per_window} slice{'s'[: per_window != 1]}"
+    why = f"as the hint asks, {cost}" if hinted else cost
+    if choice.next_best is None:
+        return why
+    other, nanoseconds = choice.next_best.name, f"{choice.next_nanoseconds:.0f} ns"
+    return f"{why}; {other} would take {nanoseconds}" if hinted else f"{why}; next is {other}, {nanoseconds}"

@@ -1,0 +1,1 @@
+"""Windows over the values themselves: how often each occurs."""

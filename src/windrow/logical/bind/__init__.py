@@ -1,0 +1,1 @@
+"""Binding: a parsed statement to a plan, every name looked up, every type known."""

@@ -1,0 +1,408 @@
+"""A parsed SELECT to a bound plan: every name looked up, every type known, everything odd refused.
+
+1. Refuse what a window query cannot have.
+2. FROM: one stream with a window, then unchanging tables; columns are resolved against them.
+3. WHERE and GROUP BY become Spark SQL; aggregates are lifted out of SELECT and HAVING.
+4. Spark types the keys, arguments and answers, and so checks them as it would check any query.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import pyarrow.types as pat
+from sqlglot import exp
+
+from windrow.aggregates import FUNCTIONS, Aggregate, share_moments
+from windrow.aggregates.call import EVERY_ROW
+from windrow.aggregates.contents import contents_of
+from windrow.cql import RowWindow as RowWindowNode
+from windrow.cql import name_span, span, window_of
+from windrow.errors import PlanError, StatementError, suggestion
+from windrow.final import named, refuse_mismatch
+from windrow.logical.bind.calls import is_aggregate, spark_sql
+from windrow.logical.bind.lift import Lift
+from windrow.logical.bind.questions import quoted, types, view_name
+from windrow.logical.bind.refuse import function_name, refuse
+from windrow.logical.bind.scope import Scope
+from windrow.logical.plan import (
+    AggregateQuery,
+    Enrich,
+    Output,
+    Scan,
+    aggregate_name,
+    key_name,
+    window_columns,
+)
+from windrow.logical.relation import Stream, Table
+from windrow.slicing import RowWindow, Window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from windrow.aggregates import Function
+    from windrow.cql import Query
+    from windrow.logical.bind.questions import Analyst, Asked
+    from windrow.logical.relation import Relation
+
+ANSWERS = "answers"
+OWN_NAMES = frozenset({"_query", "_epoch", "_op", "_ts", "_exp", "_late_by"})
+"""What Windrow calls its own columns of results, of changes and of late rows."""
+
+
+def bind(
+    query: Query,
+    relations: Mapping[str, Relation],
+    spark: Analyst,
+    functions: Mapping[str, Function] = FUNCTIONS,
+) -> AggregateQuery:
+    """The plan of a query over known relations, with these aggregate functions."""
+    return _Binder(query, relations, spark, functions).bind()
+
+
+class _Binder:
+    def __init__(
+        self,
+        query: Query,
+        relations: Mapping[str, Relation],
+        spark: Analyst,
+        functions: Mapping[str, Function],
+    ) -> None:
+        self.query = query
+        self.select = query.select
+        self.relations = relations
+        self.spark = spark
+        self.functions = functions
+        self.scope = Scope(query.text, {})
+        self.keys: list[str] = []
+        self.window_columns: dict[str, pa.DataType] = {}
+        self.lift = Lift(self.scope, self.keys, self.window_columns, functions)
+        self.partition: RowWindowNode | None = None
+
+    def bind(self) -> AggregateQuery:
+        refuse(self.query)
+        stream, window = self._bind_stream()
+        self.window_columns |= window_columns(window, stream)
+        joins = self.select.args.get("joins") or []
+        tables = [self._bind_table(join) for join in joins]
+        self._check_functions()
+        enrichments = tuple(
+            Enrich(table.name, self._join_sql(join, table)) for join, table in zip(joins, tables, strict=True)
+        )
+        where = self._bind_where()
+        self.keys += self._bind_keys()
+        self._check_partition()
+        lifted = [(item, self.lift(_unaliased(item))) for item in self.select.selects]
+        having_node = self.select.args.get("having")
+        having = spark_sql(self.lift(self._spelled_out(having_node.this))) if having_node else None
+        source = f"{view_name(stream.name)} AS {quoted(stream.name)}"
+        joined = [(e.join, join.args.get("on") or join) for e, join in zip(enrichments, joins, strict=True)]
+        key_types, aggregates = self._types(source, joined, where)
+        outputs = self._outputs(lifted, having, key_types, aggregates)
+        columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
+        return AggregateQuery(
+            scan=Scan(stream, tuple(name for name in stream.columns if name in columns)),
+            enrichments=enrichments,
+            where=where,
+            window=window,
+            keys=tuple(self.keys),
+            key_types=tuple(key_types),
+            aggregates=tuple(aggregates),
+            outputs=tuple(outputs),
+            having=having,
+            algorithm=self._hint(aggregates),
+        )
+
+    def _fail(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
+        place = name_span(node) if name else span(node)
+        return StatementError(problem, self.query.text, *place, hint)
+
+    # FROM
+
+    def _relation(self, table: exp.Expr) -> Relation:
+        if not isinstance(table, exp.Table):
+            raise self._fail(
+                "only streams and tables can stand here; sub-queries are not supported yet", table
+            )
+        relation = next((r for n, r in self.relations.items() if n.lower() == table.name.lower()), None)
+        if relation is None:
+            known = sorted(self.relations)
+            hint = suggestion(table.name, known) or (
+                f"there are {', '.join(known)}" if known else "declare it with CREATE STREAM or eng.stream(…)"
+            )
+            raise self._fail(f"unknown stream or table '{table.name}'", table, hint, name=True)
+        return relation
+
+    def _bind_stream(self) -> tuple[Stream, Window | RowWindow]:
+        clause = self.select.args.get("from_") or self.select.args.get("from")
+        if clause is None:
+            raise self._fail("a query needs FROM and a stream with a window", self.select)
+        relation = self._relation(clause.this)
+        window = window_of(clause.this)
+        if isinstance(relation, Table):
+            if window is not None:
+                raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
+            raise self._fail(
+                f"'{relation.name}' is a table; a continuous query starts FROM a stream with a window",
+                clause.this,
+                "put the stream first and JOIN the table",
+                name=True,
+            )
+        if window is None:
+            raise self._fail(
+                f"stream '{relation.name}' needs a window", clause.this,
+                f"write {relation.name} [RANGE 1 HOUR SLIDE 5 MINUTES]", name=True,
+            )  # fmt: skip
+        self._add(clause.this, relation)
+        if isinstance(window, RowWindowNode):
+            return relation, self._bind_row_window(window)
+        return relation, Window(window.range, window.slide, window.offset)
+
+    def _bind_row_window(self, window: RowWindowNode) -> RowWindow:
+        for join in self.select.args.get("joins") or []:
+            raise self._fail(
+                "joins behind a window of ROWS are not supported yet", join.this, "use a RANGE", name=True
+            )
+        self.partition = window
+        return RowWindow(window.rows, window.slide, partitioned=bool(window.keys))
+
+    def _check_partition(self) -> None:
+        """PARTITION BY says whose rows are counted, GROUP BY whose are aggregated: they must agree."""
+        if self.partition is None or not self.partition.keys:
+            return
+        for node in self.partition.keys:
+            if any(self._is_aggregate(inner) for inner in node.walk()):
+                raise self._fail("an aggregate cannot stand in PARTITION BY", node)
+        partition = {spark_sql(self.scope.resolve(node)) for node in self.partition.keys}
+        if partition != set(self.keys):
+            written = ", ".join(spark_sql(node) for node in self.partition.keys)
+            group = self.select.args.get("group")
+            raise self._fail(
+                "a window with PARTITION BY answers for its own keys: GROUP BY must name the same",
+                group if group is not None else self.partition,
+                f"write GROUP BY {written}",
+            )
+
+    def _bind_table(self, join: exp.Join) -> Table:
+        relation = self._relation(join.this)
+        window = window_of(join.this)
+        if isinstance(relation, Stream):
+            raise self._fail("joins of two streams are not supported yet", join.this, name=True)
+        if window is not None:
+            raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
+        if join.side.upper() in ("RIGHT", "FULL") or join.kind.upper() in ("SEMI", "ANTI"):
+            kind = (join.side or join.kind).upper()
+            raise self._fail(
+                f"{kind} JOIN is not supported yet", join.this, "use JOIN or LEFT JOIN", name=True
+            )
+        if join.method:
+            raise self._fail(
+                f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True
+            )
+        self._add(join.this, relation)
+        return relation
+
+    def _add(self, table: exp.Table, relation: Relation) -> None:
+        alias = table.alias or relation.name
+        # The plan knows the stream by its own name, so that name is taken even where it has an alias.
+        taken = [
+            *self.scope.relations,
+            *(r.name for r in self.scope.relations.values() if isinstance(r, Stream)),
+        ]
+        if any(known.lower() == alias.lower() for known in taken):
+            raise self._fail(
+                f"two relations are called '{alias}'", table, "give one of them another alias", name=True
+            )
+        self.scope.relations[alias] = relation
+
+    def _join_sql(self, join: exp.Join, table: Table) -> str:
+        if join.args.get("using"):
+            raise self._fail("USING is not supported yet", join.this, "write ON a.x = b.x", name=True)
+        condition = join.args.get("on")
+        side = f"{join.side} " if join.side else ("CROSS " if condition is None else "")
+        on = "" if condition is None else f" ON {spark_sql(self.scope.resolve(condition))}"
+        return f"{side}JOIN {view_name(table.name)} AS {quoted(join.this.alias or table.name)}{on}"
+
+    # expressions
+
+    def _check_functions(self) -> None:
+        for node in self.select.find_all(exp.Anonymous):
+            if node.find_ancestor(exp.Hint) is not None or self._is_aggregate(node):
+                continue
+            if node.name.lower() not in self.spark.functions():
+                hint = suggestion(node.name, [*self.functions, *self.spark.functions()]) or (
+                    f"register an aggregate of your own with eng.aggregate('{node.name}', …)"
+                )
+                raise self._fail(f"unknown function '{node.name}'", node, hint, name=True)
+
+    def _bind_where(self) -> str | None:
+        where = self.select.args.get("where")
+        if where is None:
+            return None
+        call = next((node for node in where.find_all(exp.Func) if self._is_aggregate(node)), None)
+        if call is not None:
+            raise self._fail(
+                f"{function_name(call).upper()} is an aggregate and cannot stand in WHERE", call,
+                "conditions on aggregates go behind HAVING",
+            )  # fmt: skip
+        return spark_sql(self.scope.resolve(where.this))
+
+    def _bind_keys(self) -> list[str]:
+        group = self.select.args.get("group")
+        if group is None:
+            return []
+        for extra in ("grouping_sets", "rollup", "cube", "totals", "all"):
+            if group.args.get(extra):
+                raise self._fail(f"GROUP BY {extra.replace('_', ' ').upper()} is not supported yet", group)
+        keys = []
+        for node in group.expressions:
+            if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise self._fail(f"GROUP BY {type(node).__name__.upper()} is not supported yet", node)
+            expression = self._group_expression(node)
+            call = next((inner for inner in expression.find_all(exp.Func) if self._is_aggregate(inner)), None)
+            if call is not None:
+                raise self._fail(
+                    f"{function_name(call).upper()} is an aggregate and cannot stand in GROUP BY", node
+                )
+            keys.append(spark_sql(self.scope.resolve(expression)))
+        return list(dict.fromkeys(keys))
+
+    def _group_expression(self, node: exp.Expr) -> exp.Expr:
+        """GROUP BY 1 and GROUP BY alias mean an item of the SELECT list, as in Spark."""
+        items = self.select.selects
+        if isinstance(node, exp.Literal) and node.is_int:
+            place = int(node.name)
+            if not 1 <= place <= len(items):
+                raise self._fail(f"GROUP BY {place}: the SELECT list has no item {place}", node)
+            return _unaliased(items[place - 1])
+        if isinstance(node, exp.Column) and not node.table and not self.scope.knows(node.name):
+            for item in items:
+                if isinstance(item, exp.Alias) and item.alias.lower() == node.name.lower():
+                    return item.this
+        return node
+
+    def _spelled_out(self, condition: exp.Expr) -> exp.Expr:
+        """HAVING may use the aliases of the SELECT list, as in Spark."""
+        aliases = {item.alias.lower(): item for item in self.select.selects if isinstance(item, exp.Alias)}
+
+        def spell(node: exp.Expr) -> exp.Expr:
+            if isinstance(node, exp.Column) and not node.table and not self.scope.knows(node.name):
+                item = aliases.get(node.name.lower())
+                if item is not None:
+                    return exp.paren(item.this.copy())
+            return node
+
+        return condition.transform(spell)
+
+    def _types(
+        self, source: str, joins: Sequence[Asked], where: str | None
+    ) -> tuple[list[pa.DataType], list[Aggregate]]:
+        """What Spark says of the keys, the arguments and the aggregates, in two questions."""
+        group = self.select.args.get("group")
+        key_nodes = group.expressions if group else []
+        calls = self.lift.calls
+        asked = list(zip(self.keys, key_nodes, strict=False))
+        for call, node in calls.items():
+            asked += [("1" if argument == EVERY_ROW else argument, node) for argument in call.arguments]
+        if not asked:
+            raise self._fail("the query neither groups nor aggregates", self.select.selects[0])
+        condition = (where, self.select.args["where"]) if where else None
+        relations = {relation.name: relation.columns for relation in self.scope.relations.values()}
+        found = types(self.spark, self.query, asked, source, relations, joins, condition)
+        key_types, argument_types = found[: len(self.keys)], iter(found[len(self.keys) :])
+        for key, of_type, node in zip(self.keys, key_types, key_nodes, strict=False):
+            if pat.is_nested(of_type):
+                raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
+        answers = [(self.functions[call.function].answer_sql(call), node) for call, node in calls.items()]
+        # Where Spark does not know the function, what it is asked for the answer may be without FILTER.
+        filters = [
+            (f"count(*) FILTER (WHERE {call.where})", node)
+            for call, node in calls.items()
+            if call.where is not None and self.functions[call.function].answer is not None
+        ]
+        answer_types = types(self.spark, self.query, [*answers, *filters], source, relations, joins)
+        aggregates = []
+        for (call, node), answer in zip(calls.items(), answer_types, strict=False):
+            given = tuple(next(argument_types) for _ in call.arguments)
+            try:
+                made = self.functions[call.function].make(call, given, answer)
+            except PlanError as error:
+                raise self._fail(str(error), node) from error
+            if self.partition is not None and self.partition.keys and contents_of(made) is not None:
+                raise self._fail(
+                    f"{call.function.upper()} is not supported yet with PARTITION BY … ROWS",
+                    node,
+                    "use a RANGE, or ROWS alone",
+                )
+            aggregates.append(made)
+        return key_types, share_moments(aggregates)
+
+    def _hint(self, aggregates: Sequence[Aggregate]) -> str | None:
+        hint = self.select.args.get("hint")
+        for node in hint.expressions if hint else []:
+            if node.name.lower() == "final" and node.expressions:
+                self._check_algorithm(node.expressions[0], aggregates)
+                return str(node.expressions[0].name.lower())
+            raise self._fail(
+                f"unknown hint {node.name.upper()}", node, "there is FINAL(algorithm)", name=True
+            )
+        return None
+
+    def _check_algorithm(self, node: exp.Expr, aggregates: Sequence[Aggregate]) -> None:
+        partitioned = self.partition is not None
+        try:
+            algorithm = named(node.name)
+            for item in aggregates:
+                for partial in item.partials:
+                    refuse_mismatch(algorithm, partial.operation, str(item), partitioned=partitioned)
+        except PlanError as error:
+            raise self._fail(str(error), node) from error
+
+    def _is_aggregate(self, node: exp.Expr) -> bool:
+        return is_aggregate(node, self.functions)
+
+    # the SELECT list
+
+    def _outputs(
+        self,
+        lifted: list[tuple[exp.Expr, exp.Expr]],
+        having: str | None,
+        key_types: Sequence[pa.DataType],
+        aggregates: Sequence[Aggregate],
+    ) -> list[Output]:
+        columns = dict(self.window_columns)
+        columns |= {key_name(i): of_type for i, of_type in enumerate(key_types)}
+        columns |= {aggregate_name(i): item.result_type for i, item in enumerate(aggregates)}
+        relations = {ANSWERS: columns}
+        lifted = [
+            (item, node)
+            for item, node in lifted
+            if node.name.lower() not in self.window_columns or item.alias
+        ]
+        names = [self._output_name(item) for item, _ in lifted]
+        counts = Counter([*self.window_columns, *(name.lower() for name in names)])
+        for (item, _), name in zip(lifted, names, strict=True):
+            if name.lower() in OWN_NAMES:
+                raise self._fail(f"the name '{name}' is Windrow's own", item, "use another alias")
+            if counts[name.lower()] > 1:
+                raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
+        expressions = [spark_sql(node) for _, node in lifted]
+        asked = [(sql, item) for sql, (item, _) in zip(expressions, lifted, strict=True)]
+        condition = (having, self.select.args["having"]) if having else None
+        found = types(self.spark, self.query, asked, view_name(ANSWERS), relations, condition=condition)
+        return [
+            Output(name, sql, of_type, node.name if isinstance(node, exp.Column) else None)
+            for name, sql, of_type, (_, node) in zip(names, expressions, found, lifted, strict=True)
+        ]
+
+    def _output_name(self, item: exp.Expr) -> str:
+        if isinstance(item, exp.Alias | exp.Column):
+            return str(item.alias_or_name)
+        return spark_sql(item).replace("`", "").lower() if isinstance(item, exp.Func) else spark_sql(item)
+
+
+def _unaliased(item: exp.Expr) -> exp.Expr:
+    return item.this if isinstance(item, exp.Alias) else item

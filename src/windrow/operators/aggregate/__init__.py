@@ -1,0 +1,1 @@
+"""Window aggregates: slices in, answers out."""

@@ -1,0 +1,1 @@
+"""States at rest: arrays and tables in one Arrow table."""

@@ -1,0 +1,81 @@
+"""A bound query to what runs after Spark: its window operator, with an algorithm for each operation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.final import choose
+from windrow.operators.aggregate.ordered_windows import OrderedWindows, order_counts
+from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
+from windrow.operators.rows.partitioned_row_windows import PartitionedRowWindows
+from windrow.operators.rows.row_windows import RowWindows
+from windrow.slicing import RowWindow, cutty_per_window, slices
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from windrow.aggregates import Aggregate, Operation
+    from windrow.final import Choice, Costs
+    from windrow.logical import AggregateQuery
+    from windrow.operators.base import WindowOperator
+    from windrow.slicing import Window
+
+
+def window_operator(query: AggregateQuery, costs: Costs | None = None) -> WindowOperator:
+    """The operator that keeps the state of a query, as it is before the first row."""
+    if not isinstance(query.window, RowWindow):
+        aggregation = plan_window_aggregation(query, [query.window], costs)
+        ordered = any(map(order_counts, aggregation.partials))
+        return OrderedWindows(aggregation) if ordered else WindowAggregate(aggregation)
+    operator = PartitionedRowWindows if query.window.partitioned else RowWindows
+    # What the operator asks of its rows beside the query's aggregates needs algorithms too.
+    choices = choose_algorithms(query, (*query.aggregates, *operator.OWN_AGGREGATES), costs)
+    return operator(_aggregation(query, (query.window.on_numbers,), choices))
+
+
+def plan_window_aggregation(
+    query: AggregateQuery, windows: Sequence[Window], costs: Costs | None = None
+) -> WindowAggregation:
+    """A query's aggregation over a time window, or over several that end together, whatever its own is."""
+    ordered = tuple(sorted(windows))
+    return _aggregation(query, ordered, choose_algorithms(query, query.aggregates, costs, ordered))
+
+
+def choose_algorithms(
+    query: AggregateQuery,
+    aggregates: Iterable[Aggregate],
+    costs: Costs | None = None,
+    windows: Sequence[Window] = (),
+) -> dict[Operation, Choice]:
+    """For each operation the cheapest admissible algorithm, or the one that a hint names."""
+    operations = dict.fromkeys(
+        column.operation for item in aggregates for partial in item.partials for column in partial.columns
+    )
+    partitioned = isinstance(query.window, RowWindow) and query.window.partitioned
+    per_window = slices_per_window(windows[-1] if windows else query.window)
+    return {
+        operation: choose(
+            operation, per_window, max(len(windows), 1), costs, partitioned=partitioned, hint=query.algorithm
+        )
+        for operation in operations
+    }
+
+
+def slices_per_window(window: Window | RowWindow) -> int:
+    """How many partials a window is put together from."""
+    if not isinstance(window, RowWindow):
+        return slices(window).per_window
+    return cutty_per_window(window.on_numbers) if window.partitioned else slices(window.on_numbers).per_window
+
+
+def _aggregation(
+    query: AggregateQuery, windows: tuple[Window, ...], choices: dict[Operation, Choice]
+) -> WindowAggregation:
+    return WindowAggregation(
+        windows=windows,
+        keys=query.keys,
+        key_types=query.key_types,
+        aggregates=query.aggregates,
+        algorithms={operation: choice.algorithm for operation, choice in choices.items()},
+        time_type=query.stream.time_type,
+    )

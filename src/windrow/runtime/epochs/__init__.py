@@ -1,0 +1,1 @@
+"""Epochs: batches staged, answered and committed."""

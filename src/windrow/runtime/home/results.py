@@ -1,0 +1,207 @@
+"""Results on disk: one Parquet file a result schema and epoch, the query's number as a column.
+
+Thousands of queries with the same result schema add one file an epoch, not thousands. A file exists
+once the home says so.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from operator import itemgetter
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pyarrow.types as pat
+from pyspark.sql import functions as F
+
+from windrow.errors import HomeError
+from windrow.operators.aggregate.shared_aggregate import QUERY as QUERY
+from windrow.runtime.home.catalog import DataFile
+from windrow.runtime.home.durable import new_path, reading
+from windrow.runtime.spark.committed import read_committed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.logical import AggregateQuery
+    from windrow.runtime.home.catalog import StoredQuery
+    from windrow.runtime.home.home import Home
+
+EPOCH = "_epoch"
+END = "window_end"
+
+
+def result_schema(query: AggregateQuery) -> pa.Schema:
+    """The columns of a query's results: the window, then the SELECT list."""
+    window = query.window_columns.items()
+    return pa.schema([*window, *((output.name, output.type) for output in query.outputs)])
+
+
+class ResultWriter:
+    """Writes the answers of one epoch, a file a schema."""
+
+    def __init__(self, home: Path, epoch: int) -> None:
+        self._home = home
+        self._epoch = epoch
+        self._files: dict[str, _ResultFile] = {}
+        self.seconds = 0.0
+        """How long writing has taken."""
+
+    def write(self, schema: str, answers: pa.Table) -> None:
+        """Add answers of queries whose results have this schema; `_query` says whose they are."""
+        begun = perf_counter()
+        epoch = np.full(len(answers), self._epoch, np.int64)
+        answers = answers.append_column(EPOCH, pa.array(epoch))
+        if schema not in self._files:
+            path = new_path(self._home, f"results/{schema}", self._epoch, "parquet")
+            self._files[schema] = _ResultFile(path, answers.schema)
+        self._files[schema].write(answers)
+        self.seconds += perf_counter() - begun
+
+    def close(self) -> list[DataFile]:
+        """Finish the files; they exist when the home has committed them."""
+        begun = perf_counter()
+        for file in self._files.values():
+            file.writer.close()
+        self.seconds += perf_counter() - begun
+        return [
+            DataFile(
+                str(file.path.relative_to(self._home)), "results", schema, self._epoch, self._epoch,
+                file.rows, file.earliest, file.latest,
+            )
+            for schema, file in self._files.items()
+        ]  # fmt: skip
+
+    def abandon(self) -> None:
+        """Close after a failure."""
+        for file in self._files.values():
+            with suppress(OSError):
+                file.writer.close()
+
+
+class _ResultFile:
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self.path = path
+        self.writer = results_writer(path, schema)
+        self.rows = 0
+        self.earliest: int | None = None
+        self.latest: int | None = None
+
+    def write(self, answers: pa.Table) -> None:
+        self.writer.write_table(answers)
+        self.rows += len(answers)
+        span = ends(answers)
+        if span is not None:
+            self.earliest = span[0] if self.earliest is None else min(self.earliest, span[0])
+            self.latest = span[1] if self.latest is None else max(self.latest, span[1])
+
+
+def results_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
+    """A writer of result files. Dictionaries pay for keys and times; for floats they only cost time."""
+    names = [field.name for field in schema if _repeats(field.type) or field.name in (QUERY, EPOCH)]
+    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=names)
+
+
+def ends(answers: pa.Table) -> tuple[int, int] | None:
+    """The earliest and the latest window end, in microseconds."""
+    if not len(answers):
+        return None
+    span = pc.min_max(answers[END].cast(pa.int64()))
+    return span["min"].as_py(), span["max"].as_py()
+
+
+def read_results(
+    spark: SparkSession, home: Home, query: StoredQuery, last: int | None = None, *, epochs: bool = False
+) -> DataFrame:
+    """The committed answers of a query: all, or those of windows in the last microseconds."""
+    earliest = query.retained_from
+    if last is not None and query.latest_end is not None:
+        earliest = max(query.latest_end - last, earliest if earliest is not None else query.latest_end - last)
+    files = [
+        file
+        for file in home.catalog.files("results", query.schema_id)
+        if earliest is None or file.latest is None or file.latest > earliest
+    ]
+    schema = query.schema.append(pa.field(QUERY, pa.int32())).append(pa.field(EPOCH, pa.int64()))
+    frame = read_committed(spark, home, files, schema)
+    frame = frame.where(F.col(QUERY) == query.id)
+    if earliest is not None:
+        bound = pa.scalar(earliest).cast(query.schema.field(END).type).as_py()
+        frame = frame.where(F.col(END) > F.lit(bound))
+    return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))
+
+
+def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:
+    """The committed answers of a query in the epochs after one: each epoch once, whole, in order."""
+    given = epoch
+    while True:
+        files = [file for file in home.catalog.files("results", query.schema_id) if file.last_epoch > given]
+        try:
+            for number, answers in _by_epoch(home, files, query, given):
+                yield number, answers
+                given = number
+            return
+        except HomeError:
+            # Whoever takes the answers may have taken longer than replaced files stay: on with what took
+            # their place.
+            listed = {file.path for file in home.catalog.files("results", query.schema_id)}
+            if listed.issuperset(file.path for file in files):
+                raise
+
+
+def _by_epoch(
+    home: Home, files: list[DataFile], query: StoredQuery, after: int
+) -> Iterator[tuple[int, pa.Table]]:
+    """The answers of a query in some files, epoch by epoch.
+
+    An epoch's answers may be in several files (a query that moves from one Spark task to another answers
+    into those of both), and compaction may have merged some of these with files of other epochs. So row
+    groups are read in the order of their earliest epochs, and an epoch is given when no group that is left
+    can have more of it. In memory are the answers of the epochs that are not yet whole.
+    """
+    pieces: dict[int, list[pa.Table]] = {}
+    groups = [found for file in files for found in _row_groups(home, file, query.id, after)]
+    for earliest, path, group in sorted(groups, key=itemgetter(0)):
+        for epoch in sorted(epoch for epoch in pieces if epoch < earliest):
+            yield epoch, pa.concat_tables(pieces.pop(epoch))
+        with reading(path), pq.ParquetFile(path) as file:
+            rows = file.read_row_group(group)
+        rows = rows.filter((pc.field(QUERY) == query.id) & (pc.field(EPOCH) > after))
+        for epoch in pc.unique(rows[EPOCH]).to_pylist():
+            own = rows.filter(pc.field(EPOCH) == epoch).drop_columns([QUERY, EPOCH])
+            pieces.setdefault(epoch, []).append(own.cast(query.schema))
+    for epoch in sorted(pieces):
+        yield epoch, pa.concat_tables(pieces.pop(epoch))
+
+
+def _row_groups(home: Home, file: DataFile, query: int, after: int) -> Iterator[tuple[int, Path, int]]:
+    """The row groups of a file that may have answers of a query in the epochs after one: the earliest of
+    these, the file, and which group it is."""
+    path = home.path / file.path
+    with reading(path), pq.ParquetFile(path) as parquet:
+        column = {parquet.schema.column(place).path: place for place in range(len(parquet.schema))}
+        for group in range(parquet.num_row_groups):
+            found = parquet.metadata.row_group(group)
+            whose, when = (found.column(column[name]).statistics for name in (QUERY, EPOCH))
+            earliest, latest = file.first_epoch, file.last_epoch
+            if when is not None and when.has_min_max:
+                earliest, latest = when.min, when.max
+            has_query = whose is None or not whose.has_min_max or whose.min <= query <= whose.max
+            if has_query and latest > after:
+                yield earliest, path, group
+
+
+def _repeats(of_type: pa.DataType) -> bool:
+    return bool(
+        pat.is_string(of_type)
+        or pat.is_large_string(of_type)
+        or pat.is_timestamp(of_type)
+        or pat.is_date(of_type)
+    )

@@ -1,0 +1,207 @@
+"""The slice log: the window state of a stream's trees at rest, one file an epoch for all of them.
+
+A file holds, for each tree that the epoch had, the slices that closed in it and the ones still open,
+as Arrow tables one behind the other; an index at its end says where. A tree's state is its closed
+slices from all files, oldest first, and its open ones from the newest file that knows it. A file goes
+when no tree needs anything in it; long windows over short epochs are kept to few files by compaction.
+
+    [Arrow stream]* | index (JSON) | length of the index (8 bytes) | WINDROW1
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.ipc
+
+from windrow.errors import HomeError
+from windrow.operators.aggregate.window_aggregate import SLICE
+from windrow.runtime.home.catalog import DataFile
+from windrow.runtime.home.durable import check, reading
+from windrow.runtime.home.folder_names import folder_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from windrow.final import Costs
+    from windrow.runtime.home.home import Home
+
+MAGIC = b"WINDROW1"
+
+
+@dataclass(frozen=True)
+class Segment:
+    """The slices of one tree in a file: closed or open; nothing has been written for no rows."""
+
+    tree: int
+    closed: bool
+    offset: int
+    length: int
+    rows: int
+    last_slice: int
+
+
+@dataclass(frozen=True)
+class State:
+    """What a file keeps of one tree."""
+
+    tree: int
+    closed: pa.Table | None
+    open: pa.Table | None
+    knows_open: bool = True
+    """False in a merged file when a newer one has the open slices."""
+
+
+class SliceLog:
+    """The slice log of one stream."""
+
+    def __init__(self, home: Home, stream: str) -> None:
+        self._home = home
+        self._stream = stream
+        self._segments: dict[str, list[Segment]] = {}
+
+    @property
+    def costs(self) -> Costs:
+        """What algorithms cost in this home."""
+        return self._home.costs
+
+    def files(self) -> list[DataFile]:
+        """Its files, oldest first."""
+        return self._home.catalog.files("slices", self._stream)
+
+    def read(self, tree: int) -> tuple[list[pa.Table], pa.Table | None]:
+        """A tree's closed slices, in the order in which they were closed, and its open ones."""
+        with self._home.reading_slices:
+            return read_slices(self.slices_of(tree))
+
+    def slices_of(self, tree: int) -> list[tuple[Path, Segment]]:
+        """Where they are, and stay while the home's `reading_slices` is held."""
+        return [
+            (self._home.path / file.path, segment)
+            for file in self.files()
+            for segment in self.segments(file)
+            if segment.tree == tree
+        ]
+
+    def write(self, epoch: int, states: Iterable[State]) -> DataFile:
+        """Write the states of an epoch's trees."""
+        listed = {file.path for file in self.files()}
+        self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
+        path = self._home.new_path(f"slices/{folder_name(self._stream)}", epoch, "slices")
+        segments = write_file(path, states)
+        self._segments[self._home.name_of(path)] = segments
+        rows = sum(segment.rows for segment in segments)
+        return DataFile(self._home.name_of(path), "slices", self._stream, epoch, epoch, rows)
+
+    def unneeded(self, horizons: Mapping[int, int | None], trees: Iterable[int]) -> list[str]:
+        """The files that the epoch being committed makes superfluous.
+
+        `horizons`: for the trees in it, from where on they need closed slices (None: not at all);
+        `trees`: all that still have a state.
+        """
+        alive = set(trees) - {tree for tree, horizon in horizons.items() if horizon is None}
+        with self._home.reading_slices:
+            return [file.path for file in self.files() if not self._is_needed(file, horizons, alive)]
+
+    def _is_needed(self, file: DataFile, horizons: Mapping[int, int | None], alive: set[int]) -> bool:
+        for segment in self.segments(file):
+            if segment.tree not in alive:
+                continue
+            if segment.tree not in horizons:
+                return True  # the epoch does not have this tree, so its state stays as it is
+            horizon = horizons[segment.tree]
+            if segment.closed and segment.rows and horizon is not None and segment.last_slice >= horizon:
+                return True
+        return False
+
+    def segments(self, file: DataFile) -> list[Segment]:
+        """What a file holds; its checksum is compared the first time."""
+        if file.path not in self._segments:
+            path = self._home.path / file.path
+            check(path, file.bytes, file.checksum)
+            self._segments[file.path] = _index(path)
+        return self._segments[file.path]
+
+    def merge(self, files: list[DataFile], path: Path, alive: set[int]) -> DataFile:
+        """Write several files, oldest first, as one, without what nobody needs."""
+        newest = {s.tree: f.path for f in self.files() for s in self.segments(f) if not s.closed}
+        closed: dict[int, list[pa.Table]] = {}
+        opened: dict[int, pa.Table | None] = {}
+        for file in files:
+            for segment in self.segments(file):
+                if segment.tree not in alive or not (segment.closed or newest.get(segment.tree) == file.path):
+                    continue
+                table = _read(self._home.path / file.path, segment)
+                if not segment.closed:
+                    opened[segment.tree] = table
+                elif table is not None:
+                    closed.setdefault(segment.tree, []).append(table)
+        states = [
+            State(
+                tree,
+                pa.concat_tables(closed[tree], promote_options="default") if tree in closed else None,
+                opened.get(tree),
+                tree in opened,
+            )
+            for tree in dict.fromkeys([*closed, *opened])
+        ]
+        segments = write_file(path, states)
+        self._segments[self._home.name_of(path)] = segments
+        rows = sum(segment.rows for segment in segments)
+        first, last = files[0], files[-1]
+        return replace(first, path=self._home.name_of(path), last_epoch=last.last_epoch, rows=rows)
+
+
+def read_slices(segments: Iterable[tuple[Path, Segment]]) -> tuple[list[pa.Table], pa.Table | None]:
+    """Closed slices, in the order in which they were closed, and open ones, from where they are."""
+    closed: list[pa.Table] = []
+    opened: pa.Table | None = None
+    for path, segment in segments:
+        table = _read(path, segment)
+        if not segment.closed:
+            opened = table
+        elif table is not None:
+            closed.append(table)
+    return closed, opened
+
+
+def write_file(path: Path, states: Iterable[State]) -> list[Segment]:
+    """Write a file of the log."""
+    segments: list[Segment] = []
+    with pa.OSFile(str(path), "wb") as file:
+        for state in states:
+            for closed, table in ((True, state.closed), (False, state.open))[: 1 + state.knows_open]:
+                offset = file.tell()
+                rows = 0 if table is None else len(table)
+                last = 0
+                if table is not None and rows:
+                    with pa.ipc.new_stream(file, table.schema) as writer:
+                        writer.write_table(table)
+                    last = pc.max(table[SLICE]).as_py()
+                segments.append(Segment(state.tree, closed, offset, file.tell() - offset, rows, last))
+        index = json.dumps([list(vars(segment).values()) for segment in segments]).encode()
+        file.write(index + len(index).to_bytes(8, "big") + MAGIC)
+    return segments
+
+
+def _index(path: Path) -> list[Segment]:
+    with reading(path):
+        content = path.read_bytes()
+        if not content.endswith(MAGIC):
+            raise HomeError(f"{path} is not a slice log, or not whole")
+        end = len(content) - len(MAGIC) - 8
+        length = int.from_bytes(content[end : end + 8], "big")
+        return [Segment(*values) for values in json.loads(content[end - length : end])]
+
+
+def _read(path: Path, segment: Segment) -> pa.Table | None:
+    if not segment.rows:
+        return None
+    with reading(path), path.open("rb") as file:
+        file.seek(segment.offset)
+        return pa.ipc.open_stream(file.read(segment.length)).read_all()

@@ -1,0 +1,87 @@
+"""The tables of a stream's late rows and of its dead letters: written with the epoch, kept for a while.
+
+Spark writes them, so that a batch that is late as a whole needs no memory here.
+"""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from windrow.runtime.home.catalog import DataFile
+from windrow.runtime.home.folder_names import folder_name
+from windrow.runtime.spark.analysis import arrow_schema
+from windrow.runtime.spark.committed import address, read_committed
+from windrow.runtime.spark.refused import apart, dead_rows, late_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.logical import Stream
+    from windrow.planner import Bounds
+    from windrow.runtime.home.home import Home
+    from windrow.runtime.spark.collect import Tally
+    from windrow.runtime.spark.headers import Header
+    from windrow.runtime.spark.sources import FileSource
+
+ORIGIN = pa.schema([("_file", pa.string()), ("_position", pa.int64()), ("_epoch", pa.int64())])
+DEFAULT_RETAIN = 30 * 86_400_000_000
+"""Thirty days, by the home's clock."""
+
+
+def write_refused(
+    home: Home,
+    stream: Stream,
+    batch: DataFrame,
+    bounds: Bounds,
+    source: FileSource | None,
+    headers: Sequence[Header],
+    tally: Tally,
+    epoch: int,
+) -> list[DataFile]:
+    """Write the late and the dead rows of a batch, if it has any. The commit dates the files."""
+    refused: list[tuple[str, int, DataFrame]] = []
+    if tally.late:
+        refused.append(("late", tally.late, late_rows(stream, batch, bounds)))
+    if tally.dead:
+        refused.append(("dead", tally.dead, dead_rows(stream, batch, bounds, source, headers)))
+    files = []
+    for kind, count, rows in refused:
+        path = home.new_path(f"{kind}/{folder_name(stream.name)}", epoch, "parquet")
+        _write(rows.withColumn("_epoch", F.lit(epoch).cast("bigint")), path)
+        files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count))
+    return files
+
+
+def _write(frame: DataFrame, path: Path) -> None:
+    """One Parquet file with the rows of a frame."""
+    folder = path.with_suffix("")
+    frame.repartition(1).write.parquet(f"file://{folder}")
+    (written,) = folder.glob("part-*.parquet")
+    written.rename(path)
+    shutil.rmtree(folder)
+
+
+def read_late(spark: SparkSession, home: Home, stream: str, columns: pa.Schema | None) -> DataFrame:
+    """The late rows of a stream: its columns as far as they were in use, how late, and where from."""
+    files = home.catalog.files("late", stream)
+    if columns is None:  # a stream that this engine has not been told of: what the files say
+        columns = (
+            arrow_schema(spark.read.parquet(address(home, files[-1])).schema) if files else pa.schema([])
+        )
+        columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, "_late_by")])
+    columns = pa.schema([field.with_name(apart(field.name)) for field in columns])
+    fields = [*columns, pa.field("_late_by", pa.duration("us")), *ORIGIN]
+    return read_committed(spark, home, files, pa.schema(fields))
+
+
+def read_dead(spark: SparkSession, home: Home, stream: str) -> DataFrame:
+    """The dead letters of a stream: why, the text, and where from."""
+    fields = [pa.field("_reason", pa.string()), pa.field("_raw", pa.string()), *ORIGIN]
+    return read_committed(spark, home, home.catalog.files("dead", stream), pa.schema(fields))

@@ -1,0 +1,1 @@
+"""The state of operators: in the driver, or held by Spark tasks."""
