@@ -59,13 +59,3 @@ def take_back_to_format_4(execute):
         execute(f"ALTER TABLE about DROP COLUMN {column}")
     execute("ALTER TABLE progress DROP COLUMN offsets")
     execute("UPDATE about SET format = 4")
-
-
-def take_back_to_format_3(execute):
-    """Make the tables of a catalog those of format 3, in which every query had a state of its own."""
-    take_back_to_format_4(execute)
-    for table in ("trees", "members"):
-        execute(f"DROP TABLE {table}")
-    for column in ("entries", "state_bytes"):
-        execute(f"ALTER TABLE queries ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
-    execute("UPDATE about SET format = 3")

@@ -130,7 +130,7 @@ def test_nothing_is_made_where_there_is_no_home(tmp_path, ask):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize(("format", "message"), [(1, "of an earlier Windrow"), (99, "use a newer Windrow")])
+@pytest.mark.parametrize(("format", "message"), [(4, "of an earlier Windrow"), (99, "use a newer Windrow")])
 def test_a_home_of_another_format_is_left_alone(place, format, message):
     catalog = Catalog(place / "catalog.db")
     with catalog.transaction() as database:

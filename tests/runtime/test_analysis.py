@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pyarrow as pa
 import pytest
 
 import windrow
-from tests.homes import take_back_to_format_3
 from tests.streams import Files, assert_answers, engine_on, events, same_events
-from windrow.runtime import catalog
+from windrow.runtime.home import catalog
 from windrow.runtime.home.home import Home
 from windrow.runtime.spark.analysis import SparkAnalyst
 
@@ -139,23 +136,3 @@ def test_the_memory_is_bounded(tmp_path, monkeypatch):
     assert memory.rows("SELECT question FROM described ORDER BY 1") == [("6",), ("7",)]
     assert memory.described("7") == schema
     assert memory.described("5") is None
-
-
-def test_a_home_of_format_2_learns_to_remember(spark, tmp_path, asked):
-    files = Files(spark, tmp_path / "in")
-    files.add(0, 40)
-    engine_on(files, tmp_path / "home").run(seal=False)
-    with sqlite3.connect(tmp_path / "home" / "catalog.db") as database:
-        take_back_to_format_3(database.execute)
-        database.execute("DROP TABLE described")
-        database.execute("UPDATE about SET format = 2")
-    database.close()
-    files.add(40, 90)
-    asked.clear()
-    engine_on(files, tmp_path / "home").run(seal=False)
-    assert asked
-    asked.clear()
-    engine = windrow.Engine(tmp_path / "home", spark=spark)
-    engine.run(seal=True)
-    assert asked == []
-    assert_answers(engine, same_events(0, 90))

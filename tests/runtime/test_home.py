@@ -16,6 +16,7 @@ import pytest
 
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
+from windrow.api.homes import home_status
 from windrow.runtime.home.home import Home
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
@@ -170,16 +171,23 @@ def unpacked(archive, directory):
     return home
 
 
-def test_a_home_of_format_1_is_brought_up_to_date_and_goes_on(spark, tmp_path):
-    """The archive was made by the version that had format 1; it has read two of the three files."""
-    home = unpacked("home-format-1.tar.gz", tmp_path)
-    engine = windrow.Engine(home, spark=spark)
-    assert engine.status().streams[0].rows == 900
-    assert engine.results("q").count() == 60
-    engine.run(seal=True)
-    assert engine.progress("events").rows == 1300
-    assert_answers(engine, pq.read_table(tmp_path / "in"))
-    assert not list(home.rglob("*.arrow"))
+@pytest.mark.parametrize("format", [1, 2, 3])
+def test_a_home_of_a_format_that_is_no_longer_opened_is_left_as_it_is(tmp_path, format):
+    """Whether an engine opens it or somebody only asks how it is doing."""
+    Home(tmp_path / "home").close()
+    with sqlite3.connect(tmp_path / "home" / "catalog.db") as database:
+        database.execute("UPDATE about SET format = ?", (format,))
+    database.close()
+    before = (tmp_path / "home" / "catalog.db").read_bytes()
+    for opened in (Home, home_status):
+        with pytest.raises(windrow.HomeError) as raised:
+            opened(tmp_path / "home")
+        assert str(raised.value) == (
+            f"{tmp_path / 'home'} has format {format} and this Windrow opens formats 4 and 5; open it once with "
+            "an earlier Windrow, which brings it to format 5, or begin a new home, which reads the streams from "
+            "their beginning"
+        )
+    assert (tmp_path / "home" / "catalog.db").read_bytes() == before
 
 
 def test_a_home_of_format_4_is_brought_up_to_date_and_goes_on(spark, tmp_path):

@@ -37,7 +37,7 @@ from windrow.runtime.home.checkpoint_log import force_batch
 from windrow.runtime.home.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.lock import holding
-from windrow.runtime.home.migrate import migrate
+from windrow.runtime.home.migrate import check_format, migrate
 from windrow.runtime.home.ownership import Ownership
 from windrow.runtime.logs import event
 
@@ -120,15 +120,12 @@ class Home:
                     if statement.strip():
                         database.execute(statement)
                 database.execute("INSERT INTO about (format) VALUES (?)", (FORMAT,))
-        elif found > FORMAT:
-            raise HomeError(
-                f"{self.path} has format {found} and this Windrow reads up to {FORMAT}; use a newer Windrow"
-            )
-        elif found < FORMAT:
+            return
+        check_format(self.path, found)
+        if found < FORMAT:
             with holding(self.path):
-                found = self.catalog.format()  # another engine may have been quicker
-                if found is not None and found < FORMAT:
-                    migrate(self, found)
+                if self.catalog.format() != FORMAT:  # another engine may have been quicker
+                    migrate(self)
 
     def new_tree(self) -> int:
         """A number that no tree has had."""
