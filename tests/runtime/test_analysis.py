@@ -10,7 +10,7 @@ import pytest
 import windrow
 from tests.homes import take_back_to_format_3
 from tests.streams import Files, assert_answers, engine_on, events, same_events
-from windrow.runtime import catalog
+from windrow.runtime.home import catalog
 from windrow.runtime.home.home import Home
 from windrow.runtime.spark.analysis import SparkAnalyst
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.soak.child import QUICK
 from tests.soak.scenario import compact_often
-from windrow.runtime import compaction, home
+from windrow.runtime.home import compaction, home
 
 
 @pytest.fixture(scope="module", autouse=True)
