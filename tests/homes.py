@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.runtime.home.catalog import DataFile, Progress
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, DataFile, Epoch, Progress
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,8 +12,8 @@ import pytest
 import windrow
 from tests.streams import SQL, Files, Lines, answers, assert_answers, same_events, text_engine
 from windrow.runtime.home import compaction
-from windrow.runtime.home.catalog import FOLDERS
 from windrow.runtime.home.compaction import Compactor
+from windrow.runtime.home.records import FOLDERS
 
 
 def minute(number):

@@ -14,10 +14,10 @@ import pytest
 
 import windrow
 from tests.streams import Files, Lines
-from windrow.runtime.home.catalog import DataFile
 from windrow.runtime.home.durable import force
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import DataFile
 from windrow.runtime.home.slice_log import State, _index, _read, write_file
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import windrow
 from tests.streams import Files, assert_answers, engine_on, events, same_events
-from windrow.runtime.home import catalog
+from windrow.runtime.home.catalog import described
 from windrow.runtime.home.home import Home
 from windrow.runtime.spark.analysis import SparkAnalyst
 
@@ -127,7 +127,7 @@ def test_a_function_of_the_users_is_asked_for_every_time(spark, tmp_path):
 
 
 def test_the_memory_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalog, "KEPT_DESCRIBED", 3)
+    monkeypatch.setattr(described, "KEPT_DESCRIBED", 3)
     memory = Home(tmp_path / "home").catalog
     schema = pa.schema([("v", pa.int32())])
     for number in range(8):

@@ -17,10 +17,11 @@ from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
 from windrow.runtime import faults
-from windrow.runtime.home import catalog, compaction, home
-from windrow.runtime.home.catalog import DataFile, Progress
+from windrow.runtime.home import compaction, home
+from windrow.runtime.home.catalog import about
 from windrow.runtime.home.compaction import Compactor
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, DataFile, Epoch, Progress
 from windrow.runtime.home.results import ResultWriter
 from windrow.runtime.home.slice_log import SliceLog, State
 
@@ -335,7 +336,7 @@ class Refused:
 
 
 def test_a_step_of_the_clock_does_not_let_late_rows_expire(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalog, "RECENT_EPOCHS", 3)
+    monkeypatch.setattr(about, "RECENT_EPOCHS", 3)
     now, day = 1_700_000_000.0, 86_400.0
     refused = Refused(tmp_path / "home")
     refused.epoch(now)

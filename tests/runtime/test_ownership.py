@@ -16,9 +16,9 @@ from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
 from windrow.runtime import faults
 from windrow.runtime.epochs import reader
-from windrow.runtime.home.catalog import Progress
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
 from windrow.runtime.home.lock import HomeInUse, holding, is_held
+from windrow.runtime.home.records import Advance, Epoch, Progress
 
 
 @pytest.fixture

@@ -11,9 +11,9 @@ import pytest
 from windrow import StatementError, WindrowError
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in, resume_queries
 from windrow.api.homes import home_status
-from windrow.runtime.home.catalog import NewQuery
 from windrow.runtime.home.home import Home
-from windrow.runtime.home.requests import Refusal, Requests, Withdrawn
+from windrow.runtime.home.records import NewQuery, Refusal
+from windrow.runtime.home.requests import Requests, Withdrawn
 
 SQL = "SELECT COUNT(*) AS n FROM readings [RANGE 1 HOUR SLIDE 1 MINUTE]"
 SCHEMA = pa.schema([("window_end", pa.timestamp("us")), ("n", pa.int64())])

@@ -12,9 +12,9 @@ import pytest
 from windrow.errors import HomeError
 from windrow.runtime.epochs.sinks import catch_up, deliver
 from windrow.runtime.home import compaction, home
-from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.compaction import Compactor
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, Epoch, Progress
 from windrow.runtime.home.results import ResultWriter, answers_since
 from windrow.runtime.state.trees import RunningQuery
 

@@ -129,7 +129,7 @@ BREAKAGES = (
     ),
     Breakage(
         "quarantine is not committed",
-        "home.home:Home.commit",
+        "home.catalog.queries:QueriesTable.update_queries",
         "q.quarantined, q.quarantined_epoch, q.answers",
         "None, None, q.answers",
         ("epoch committed",),

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from windrow.api.registry import Bound
     from windrow.explain import Explanation
     from windrow.logical import Stream
-    from windrow.runtime.home.catalog import Progress
+    from windrow.runtime.home.records import Progress
     from windrow.runtime.watch.status import Status
     from windrow.runtime.watch.waiting import OpenStream
 
@@ -313,13 +313,16 @@ class Engine:
         """What the home knows of a stream that has run."""
         catalog = self._home.catalog
         names = {query.stored.id: query.stored.name for query in self._queries.values()}
-        staying = [member for member in catalog.members(stream) if member[-1] == END_OF_TIME]
         trees: dict[int, list[str]] = {}
-        for tree, _, _, query, *_ in staying:
-            if query in names:
-                trees.setdefault(tree, []).append(names[query])
-        shared = frozenset(tree for tree, shared, *_ in staying if shared)
-        settled = {tree: node for tree, _, node, *_ in staying if node is not None}
+        staying = []
+        for tree in catalog.trees(stream):
+            members = [member.query for member in tree.members if member.until == END_OF_TIME]
+            staying += [tree] if members else []
+            known = [names[query] for query in members if query in names]
+            if known:
+                trees[tree.id] = known
+        shared = frozenset(tree.id for tree in staying if tree.shared)
+        settled = {tree.id: tree.node for tree in staying if tree.node is not None}
         nodes = self._home.nodes or (self._home.cores if settled else 1)
         return Observed(catalog.rate(stream), self._home.optimizer, trees, shared, nodes, settled)
 
@@ -386,7 +389,7 @@ class Engine:
         known = self._relations.known_stream(name)
         if found is None and known is None:
             known = self._relations.stream(name)  # says what there is
-        return known.name if known is not None else found[0] if found is not None else name, known
+        return known.name if known is not None else found.name if found is not None else name, known
 
     @property
     def queries(self) -> list[str]:

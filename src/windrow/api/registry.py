@@ -14,8 +14,8 @@ from windrow.api.clients import drop_queries, resume_queries
 from windrow.cql import Query, parse
 from windrow.errors import HomeError, StatementError, WindrowError
 from windrow.logical import bind
-from windrow.runtime.home.catalog import NewQuery
 from windrow.runtime.home.lock import HomeInUse
+from windrow.runtime.home.records import NewQuery
 from windrow.runtime.home.requests import Requests, Withdrawn
 from windrow.runtime.home.results import result_schema
 from windrow.runtime.home.resuming import resume
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from windrow.api.own_functions import OwnFunctions
     from windrow.api.relations import Relations
     from windrow.logical import AggregateQuery
-    from windrow.runtime.home.catalog import StoredQuery
     from windrow.runtime.home.home import Home
-    from windrow.runtime.home.requests import Request
+    from windrow.runtime.home.records import Request, StoredQuery
     from windrow.runtime.spark.analysis import SparkAnalyst
 
 

@@ -29,7 +29,7 @@ from windrow.runtime.epochs.report import EpochReport, log_epoch
 from windrow.runtime.epochs.sinks import deliver
 from windrow.runtime.faults import reach
 from windrow.runtime.home.durable import explained
-from windrow.runtime.home.home import Advance, Epoch
+from windrow.runtime.home.records import Advance, Epoch, TreeSize
 from windrow.runtime.home.results import ResultWriter
 from windrow.runtime.home.slice_log import State
 from windrow.runtime.logs import LOG
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from windrow.runtime.epochs.stage import Part
-    from windrow.runtime.home.catalog import StoredQuery
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import StoredQuery
     from windrow.runtime.state.tree_state import Shape
     from windrow.runtime.state.trees import RunningTree
 
@@ -328,8 +328,13 @@ class Epochs:
         count = sum(answers[query.id].count for query in after if query.id in answers)
         tally = part.tally
         epoch.streams[part.runner.stream.name] = Advance(
-            part.progress, part.batch, tally.rows, tally.late, tally.dead, count, staying,
-            trees_changed=forest.changed or bool(gone),
+            part.progress, part.batch, tally.rows, tally.late, tally.dead, count,
+            [tree.stored for tree in staying] if forest.changed or gone else None,
+            [
+                TreeSize(tree.id, tree.state.operator.entries, tree.state.operator.bytes)
+                for tree in staying
+                if tree.state is not None
+            ],
         )  # fmt: skip
         return after
 

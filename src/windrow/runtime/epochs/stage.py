@@ -30,7 +30,6 @@ from windrow.planner.passes.bounds import FILE, YEAR_10000
 from windrow.runtime.epochs.culprits import check_that_some_run, culprits
 from windrow.runtime.epochs.dead_reasons import TO_CHECK, dead_reasons, listed
 from windrow.runtime.faults import reach
-from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.checkpoint_log import (
     ANOTHER_MOMENT,
     check_record,
@@ -39,6 +38,7 @@ from windrow.runtime.home.checkpoint_log import (
     repair,
     tidy,
 )
+from windrow.runtime.home.records import Progress
 from windrow.runtime.home.slice_log import SliceLog
 from windrow.runtime.home.watermark import after_rows, after_silence
 from windrow.runtime.spark.blame import Unclear, Unreadable
@@ -62,8 +62,8 @@ if TYPE_CHECKING:
     from windrow.logical import AggregateQuery, Stream
     from windrow.planner import LiftedPass, RowPass
     from windrow.runtime.epochs.listening import Listening
-    from windrow.runtime.home.catalog import DataFile
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import DataFile
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
     from windrow.runtime.state.trees import RunningTree

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from windrow.runtime.home.catalog import DataFile, KeptAnswers
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import DataFile, KeptAnswers
 
 FAN = 16
 FULL = 128 << 20
@@ -98,12 +98,9 @@ class Compactor:
 
         Nothing may lie between them: slices close, and sinks are told, in the order of epochs.
         """
-        groups = self._home.catalog.rows(
-            "SELECT kind, owner FROM files WHERE bytes < ? GROUP BY kind, owner, level HAVING count(*) >= ?",
-            FULL, FAN,
-        )  # fmt: skip
+        groups = self._home.catalog.crowded(FAN, FULL)
         kept = self._home.catalog.kept_answers() if any(kind == "results" for kind, _ in groups) else {}
-        for kind, owner in dict.fromkeys(groups):
+        for kind, owner in groups:
             run: list[DataFile] = []
             for file in self._home.catalog.files(kind, owner):
                 if (file.bytes or 0) >= FULL:
@@ -134,7 +131,7 @@ class Compactor:
     def _retain(self, stream: str) -> int:
         """How long late rows and dead letters of a stream are kept, in microseconds."""
         found = self._home.catalog.definition(stream)
-        return int((None if found is None else found[2].get("retain")) or DEFAULT_RETAIN)
+        return int((None if found is None else found.definition.get("retain")) or DEFAULT_RETAIN)
 
     def _expire(self) -> None:
         """Let files go in which nothing can be asked for any more."""

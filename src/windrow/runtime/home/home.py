@@ -12,10 +12,10 @@ import logging
 import os
 import sqlite3
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
@@ -23,65 +23,26 @@ from windrow.final import Costs, shipped_costs
 from windrow.planner.sharing import SECONDS, Constants
 from windrow.runtime.faults import reach
 from windrow.runtime.home.backup import sweep_backups
-from windrow.runtime.home.catalog import (
-    FOLDERS,
-    FORMAT,
-    KEPT_EPOCHS,
-    SCHEMA,
-    Catalog,
-    DataFile,
-    Progress,
-    StoredQuery,
-)
+from windrow.runtime.home.catalog import FORMAT, Catalog
 from windrow.runtime.home.checkpoint_log import force_batch
 from windrow.runtime.home.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.lock import holding
 from windrow.runtime.home.migrate import check_format, migrate
 from windrow.runtime.home.ownership import Ownership
+from windrow.runtime.home.records import FOLDERS
 from windrow.runtime.logs import event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from windrow.runtime.state.trees import RunningTree
+    from windrow.runtime.home.records import DataFile, Epoch, StoredQuery
 
 GRACE_SECONDS, GRACE_FILES = 600, 200
 """How long, and how many, files stay on disk that compaction replaced: a DataFrame may be reading them."""
 LEAST_GRACE_SECONDS = 60
 """How long they stay however many they are: of twenty result schemas, one epoch can replace 320, and those
 who have just asked for a DataFrame must be able to read it."""
-
-
-@dataclass(frozen=True)
-class Advance:
-    """What an epoch did with one stream: where it is now, and the rows of this epoch."""
-
-    progress: Progress
-    batch: int | None
-    rows: int = 0
-    late: int = 0
-    dead: int = 0
-    answers: int = 0
-    trees: Sequence[RunningTree] = ()
-    """Its trees, as they are after it."""
-    trees_changed: bool = False
-    """Whether the catalog does not know yet who is in which of them."""
-
-
-@dataclass
-class Epoch:
-    """All that an epoch commits."""
-
-    number: int
-    clock: float
-    seconds: float = 0.0
-    streams: dict[str, Advance] = field(default_factory=dict)
-    queries: list[StoredQuery] = field(default_factory=list)
-    """As they are after it."""
-    files: list[DataFile] = field(default_factory=list)
-    unneeded: list[str] = field(default_factory=list)
-    delivered: dict[int, int] = field(default_factory=dict)
 
 
 class Home:
@@ -98,8 +59,6 @@ class Home:
         self.cores = 1
         self.reading_slices = RLock()
         """Held by whoever reads the slice log: compaction must not take a file away meanwhile."""
-        self._counting = Lock()
-        self._last_tree = 0
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # one that is there keeps its mode
             if any(self.path.iterdir()) and not (self.path / "catalog.db").exists():
@@ -115,23 +74,13 @@ class Home:
     def _prepare(self) -> None:
         found = self.catalog.format()
         if found is None:
-            with self.catalog.transaction() as database:
-                for statement in SCHEMA.split(";\n"):
-                    if statement.strip():
-                        database.execute(statement)
-                database.execute("INSERT INTO about (format) VALUES (?)", (FORMAT,))
+            self.catalog.make()
             return
         check_format(self.path, found)
         if found < FORMAT:
             with holding(self.path):
                 if self.catalog.format() != FORMAT:  # another engine may have been quicker
-                    migrate(self)
-
-    def new_tree(self) -> int:
-        """A number that no tree has had."""
-        with self._counting:
-            self._last_tree = max(self._last_tree, self.catalog.last_tree()) + 1
-            return self._last_tree
+                    migrate(self.path, self.catalog)
 
     @property
     def costs_path(self) -> Path:
@@ -199,8 +148,8 @@ class Home:
 
     def _sweep(self) -> int:
         sweep_backups(self.path)
-        known = {self.path / path for (path,) in self.catalog.rows("SELECT path FROM files")}
-        known |= {self.path / path for (path,) in self.catalog.rows("SELECT path FROM doomed")}
+        paths = self.catalog.listed_paths() | self.catalog.doomed_paths()
+        known = {self.path / path for path in paths}
         for path in (*(self.path / folder for folder in FOLDERS), *known):
             if path.is_symlink():
                 raise HomeError(
@@ -252,45 +201,18 @@ class Home:
             Catalog.forget_files(database, epoch.unneeded)
             Catalog.list_files(database, [_dated(file, now) for file in files])
             Catalog.set_delivered(database, epoch.delivered)
-            kept = database.executemany(
-                "UPDATE queries SET started = 1, sealed = ?, complete_after = ?, quarantined = ?, "
-                "quarantined_epoch = ?, answers = ?, latest_end = ? WHERE id = ? AND NOT dropped",
-                [
-                    (q.sealed, q.complete_after, q.quarantined, q.quarantined_epoch, q.answers, q.latest_end,
-                     q.id)
-                    for q in epoch.queries
-                ],
-            )  # fmt: skip
-            dropped = kept.rowcount < len(epoch.queries)  # some were, while the epoch was under way
+            kept = Catalog.update_queries(database, epoch.queries)
+            dropped = kept < len(epoch.queries)  # some were, while the epoch was under way
             if dropped:
                 self._forget_unowned(database, epoch.queries, epoch.clock + epoch.seconds)
             if dropped or any(query.retain is not None for query in epoch.queries):
                 self.catalog.may_expire = True
             for stream, advance in epoch.streams.items():
-                Catalog.write_trees(database, stream, advance.trees, changed=advance.trees_changed)
-                p = advance.progress
-                database.execute(
-                    "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        stream,
-                        p.batch,
-                        p.latest,
-                        p.watermark,
-                        p.sealed,
-                        p.idle,
-                        p.clock,
-                        p.rows,
-                        p.late,
-                        p.dead,
-                        p.offsets,
-                    ),
-                )
-                database.execute(
-                    "INSERT INTO epochs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (epoch.number, stream, advance.batch, p.watermark, epoch.clock, epoch.seconds,
-                     advance.rows, advance.late, advance.dead, advance.answers),
-                )  # fmt: skip
-            database.execute("DELETE FROM epochs WHERE epoch <= ?", (epoch.number - KEPT_EPOCHS,))
+                if advance.trees is not None:
+                    Catalog.write_trees(database, stream, advance.trees)
+                Catalog.set_tree_sizes(database, advance.tree_sizes)
+                Catalog.write_progress(database, stream, advance.progress)
+            Catalog.note_epoch(database, epoch)
             reach("transaction open")
         reach("epoch committed")
         for path in epoch.unneeded:
@@ -325,7 +247,7 @@ class Home:
 
     def _replace(self, old: list[DataFile], new: list[DataFile], clock: float) -> None:
         with self.transaction() as database:
-            listed = {path for (path,) in self.catalog.rows("SELECT path FROM files")}
+            listed = self.catalog.listed_paths()
             still_there = all(file.path in listed for file in old)
             if still_there:
                 Catalog.list_files(database, new)
@@ -347,18 +269,16 @@ class Home:
         ahead = [path for path, since in doomed if since > clock]
         if paths or ahead:
             with self.transaction() as database:
-                database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])
-                database.executemany(
-                    "UPDATE doomed SET clock = ? WHERE path = ?", [(clock, path) for path in ahead]
-                )
+                Catalog.forget_doomed(database, paths)
+                Catalog.set_doomed_since(database, ahead, clock)
         for path in paths:
             (self.path / path).unlink(missing_ok=True)
 
     def check(self) -> int:
         """Read every file and compare it with what was written; how many there are. Raises a HomeError."""
-        ((sound,),) = self.catalog.rows("PRAGMA integrity_check(1)")
-        if sound != "ok":
-            raise HomeError(f"{self.path}/catalog.db is damaged: {sound}; put the home back from a copy")
+        damage = self.catalog.damage()
+        if damage is not None:
+            raise HomeError(f"{self.path}/catalog.db is damaged: {damage}; put the home back from a copy")
         files = [file for kind in FOLDERS for file in self.catalog.files(kind)]
         for file in files:
             check(self.path / file.path, file.bytes, file.checksum)
@@ -373,10 +293,9 @@ class Home:
     def forget_queries(
         self, database: sqlite3.Connection, queries: Iterable[StoredQuery], clock: float
     ) -> None:
-        """The same for several, as part of a transaction."""
+        """Forget queries and their state, as part of a transaction."""
         queries = list(queries)
-        self.catalog.may_expire = True
-        database.executemany("UPDATE queries SET dropped = 1 WHERE id = ?", [(q.id,) for q in queries])
+        self.catalog.drop_queries(database, queries)
         self._forget_unowned(database, queries, clock)
 
     def _forget_unowned(
@@ -385,8 +304,7 @@ class Home:
         """Let go of the files of queries that have been dropped, unless others have theirs in them."""
         queries = list(queries)
         schemas = {query.schema_id for query in queries} - self.catalog.schema_ids()
-        live = self.catalog.rows("SELECT DISTINCT stream FROM queries WHERE NOT dropped")
-        streams = {query.stream.lower() for query in queries} - {stream.lower() for (stream,) in live}
+        streams = {query.stream.lower() for query in queries} - self.catalog.queried_streams()
         owned = [("results", schema) for schema in schemas] + [("slices", stream) for stream in streams]
         unneeded = [file.path for kind, owner in owned for file in self.catalog.files(kind, owner)]
         Catalog.forget_files(database, unneeded, clock)

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
 from windrow.runtime.home.catalog import FORMAT
+from windrow.runtime.home.catalog.schema import from_format_4
 from windrow.runtime.home.folder_names import folder_name
 
 if TYPE_CHECKING:
-    from windrow.runtime.home.home import Home
+    from collections.abc import Iterable
+
+    from windrow.runtime.home.catalog import Catalog
 
 OLDEST = 4
 """The oldest format that is brought up to date."""
@@ -31,26 +34,20 @@ def check_format(path: Path, found: int) -> None:
         )
 
 
-def migrate(home: Home) -> None:
-    """Bring a home from format 4, which did not know who holds a home, how old its rows are by the clock of
-    its epochs, nor which batches Spark's own record of a stream is about, to the present one, whole or not
-    at all."""
-    _move_checkpoints(home)
-    with home.catalog.transaction() as database:
-        for column in ("token TEXT", "owner TEXT", "clock REAL NOT NULL DEFAULT 0"):
-            database.execute(f"ALTER TABLE about ADD COLUMN {column}")
-        database.execute("UPDATE about SET clock = (SELECT coalesce(max(clock), 0) FROM epochs)")
-        database.execute("ALTER TABLE progress ADD COLUMN offsets TEXT")
-        database.execute("UPDATE about SET format = ?", (FORMAT,))
+def migrate(home: Path, catalog: Catalog) -> None:
+    """Bring a home from format 4 to the present one, whole or not at all."""
+    _move_checkpoints(home, catalog.read_streams())
+    with catalog.transaction() as database:
+        from_format_4(database)
 
 
-def _move_checkpoints(home: Home) -> None:
+def _move_checkpoints(home: Path, streams: Iterable[str]) -> None:
     """In format 4, what Spark had noted of a stream was under the stream's bare name, wherever that led.
 
     A directory that has been moved stays moved if the migration then fails, and the next one finds it.
     """
-    top = home.path / "streams"
-    for (stream,) in home.catalog.rows("SELECT stream FROM progress"):
+    top = home / "streams"
+    for stream in streams:
         old = Path(os.path.normpath(top / stream.lower()))
         new = top / folder_name(stream)
         if old == new or new.exists() or not old.exists():
@@ -58,7 +55,7 @@ def _move_checkpoints(home: Home) -> None:
         top.mkdir(exist_ok=True)
         if top not in old.parents:
             raise HomeError(
-                f"what Spark noted of stream '{stream}' is not in the home {home.path}, but in {old}, where "
+                f"what Spark noted of stream '{stream}' is not in the home {home}, but in {old}, where "
                 f"its name led; if it is this stream's, move it to {new}, and open the home again"
             )
         old.rename(new)

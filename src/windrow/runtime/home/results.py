@@ -20,8 +20,8 @@ from pyspark.sql import functions as F
 
 from windrow.errors import HomeError
 from windrow.operators.aggregate.shared_aggregate import QUERY as QUERY
-from windrow.runtime.home.catalog import DataFile
 from windrow.runtime.home.durable import new_path, reading
+from windrow.runtime.home.records import DataFile
 from windrow.runtime.spark.committed import read_committed
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.logical import AggregateQuery
-    from windrow.runtime.home.catalog import StoredQuery
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import StoredQuery
 
 EPOCH = "_epoch"
 END = "window_end"

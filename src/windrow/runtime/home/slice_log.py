@@ -20,9 +20,9 @@ import pyarrow.ipc
 
 from windrow.errors import HomeError
 from windrow.operators.aggregate.window_aggregate import SLICE
-from windrow.runtime.home.catalog import DataFile
 from windrow.runtime.home.durable import check, reading
 from windrow.runtime.home.folder_names import folder_name
+from windrow.runtime.home.records import DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windrow.logical import Stream
-    from windrow.runtime.home.catalog import Progress
+    from windrow.runtime.home.records import Progress
 
 
 def after_rows(stream: Stream, progress: Progress, latest: int | None) -> tuple[int | None, int | None]:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from windrow.runtime.home.catalog import DataFile
 from windrow.runtime.home.folder_names import folder_name
+from windrow.runtime.home.records import DataFile
 from windrow.runtime.spark.analysis import arrow_schema
 from windrow.runtime.spark.committed import address, read_committed
 from windrow.runtime.spark.refused import apart, dead_rows, late_rows

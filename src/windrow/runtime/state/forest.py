@@ -208,14 +208,18 @@ class Forest:
     def _known(self, running: dict[int, RunningQuery]) -> dict[int, RunningTree]:
         if self._trees is None:
             self._trees = {}
-            for number, shared, node, query, joined, after, until in self._home.catalog.members(self._stream):
-                if query not in running:
-                    self.changed = True
-                    continue
-                tree = self._trees.setdefault(number, RunningTree(number, {}, bool(shared), node))
-                # A home of an earlier format does not say behind what it answers.
-                after = max(after, _answered_after(running[query], joined))
-                tree.members[query] = Membership(running[query], joined, after, until)
+            for stored in self._home.catalog.trees(self._stream):
+                members: dict[int, Membership] = {}
+                for kept in stored.members:
+                    query = running.get(kept.query)
+                    if query is None:
+                        self.changed = True
+                        continue
+                    # A home of an earlier format does not say behind what it answers.
+                    after = max(kept.after, _answered_after(query, kept.joined))
+                    members[kept.query] = Membership(query, kept.joined, after, kept.until)
+                if members:
+                    self._trees[stored.id] = RunningTree(stored.id, members, stored.shared, stored.node)
         for tree in self._trees.values():
             for number, member in tree.members.items():
                 if number in running and member.query is not running[number]:  # registered again
@@ -289,7 +293,7 @@ class Forest:
 
     def _new_tree(self) -> RunningTree:
         assert self._trees is not None
-        tree = RunningTree(self._home.new_tree(), {})
+        tree = RunningTree(self._home.catalog.new_tree(), {})
         self._trees[tree.id] = tree
         return tree
 

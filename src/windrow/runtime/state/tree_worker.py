@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
     from pathlib import Path
 
-    from windrow.runtime.home.catalog import DataFile
+    from windrow.runtime.home.records import DataFile
     from windrow.runtime.home.slice_log import Segment
     from windrow.runtime.state.tree_state import Shape, TreePlan
 

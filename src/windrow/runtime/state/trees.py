@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from windrow.operators.aggregate.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregate
 from windrow.planner import window_operator
+from windrow.runtime.home.records import StoredMember, StoredTree
 from windrow.runtime.state.tree_state import AloneState, AwayState, Held, SharedState, TreePlan
 from windrow.slicing import RowWindow
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.logical import AggregateQuery
-    from windrow.runtime.home.catalog import StoredQuery
+    from windrow.runtime.home.records import StoredQuery
     from windrow.runtime.home.slice_log import SliceLog
     from windrow.slicing import Window
 
@@ -88,6 +89,15 @@ class RunningTree:
     def queries(self) -> list[RunningQuery]:
         """The queries in it."""
         return [member.query for member in self.members.values()]
+
+    @property
+    def stored(self) -> StoredTree:
+        """Who is in the tree, as the catalog remembers it."""
+        members = [
+            StoredMember(number, member.joined, member.after, member.until)
+            for number, member in self.members.items()
+        ]
+        return StoredTree(self.id, self.shared, self.node, members)
 
     @property
     def plan(self) -> TreePlan:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from windrow.logical import Stream
-    from windrow.runtime.home.catalog import Progress
+    from windrow.runtime.home.records import Progress
     from windrow.runtime.state.trees import RunningQuery
 
 NAMED = 5
