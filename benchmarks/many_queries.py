@@ -199,7 +199,7 @@ class ManyQueries:
         begun = time.perf_counter()
         reports = []
         with Engine(home, spark=self.spark, optimizer=optimizer) as engine:
-            engine._home.constants = self.constants
+            engine._settings.now = replace(engine._settings.now, constants=self.constants)
             engine.stream("readings", data, "ts", options={"maxFilesPerTrigger": str(files_a_batch)})
             engine.execute("\n".join(f"CREATE QUERY q{i} AS {sql};" for i, sql in enumerate(statements)))
             registered = time.perf_counter()

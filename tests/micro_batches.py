@@ -13,8 +13,8 @@ class Feed:
 
     def __init__(self, engine, stream, clock):
         self._queries = engine._queries.values
-        self._runner = StreamRunner(engine._home, engine._relations.stream(stream), clock)
-        self._epochs = Epochs(engine.spark, engine._home)
+        self._runner = StreamRunner(engine._home, engine._relations.stream(stream), clock, engine._settings)
+        self._epochs = Epochs(engine.spark, engine._home, engine._settings)
 
     def batch(self, frame, number):
         """Commit a batch; what was staged of it, None if it had been committed before."""

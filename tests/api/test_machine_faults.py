@@ -80,7 +80,7 @@ def test_cancelled_jobs_run_again(spark, files, tmp_path, monkeypatch, caplog, p
         assert set(conditions(engine).values()) == {"sealed"}
         assert engine.results("computed").count() == 4 * 5
         assert_answers(engine, same_events(0, 40))
-        assert engine._home.nodes == nodes  # tasks hold the trees as before
+        assert engine._settings.now.nodes == nodes  # tasks hold the trees as before
 
 
 def test_a_stream_whose_jobs_are_always_cancelled_stops_and_goes_on(spark, files, tmp_path, monkeypatch):

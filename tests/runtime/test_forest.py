@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
 from windrow.operators.aggregate.window_aggregate import BEGINNING
-from windrow.planner.sharing import SECONDS, Weaver
+from windrow.planner.sharing import Weaver
+from windrow.runtime.settings import EngineSettings, Settings
 from windrow.runtime.state.forest import Forest, _Past
 from windrow.runtime.state.trees import Membership, RunningTree
 from windrow.slicing import Window
 
 SUM, MAX = (aggregate(Call(name, ("v",)), (pa.int32(),), pa.int64()) for name in ("sum", "max"))
+IN_THE_DRIVER = EngineSettings(Settings(nodes=1))
 
 
 def query(window: Window, *aggregates: Any) -> Any:
@@ -61,8 +63,7 @@ def test_a_long_window_that_is_not_answered_yet_keeps_nothing_from_before_it_cam
 def test_passes_are_priced_when_trees_change() -> None:
     asked: list[str] = []
     catalog = SimpleNamespace(rate=asked.append)
-    home = SimpleNamespace(catalog=catalog, nodes=1, optimizer=None, constants=SECONDS)
-    forest = Forest(home, "events")  # type: ignore[arg-type]
+    forest = Forest(SimpleNamespace(catalog=catalog), "events", IN_THE_DRIVER)  # type: ignore[arg-type]
     second = 1_000_000
     regular = [Window(60 * second, slide * second) for slide in range(7, 30)]
     odd, even = Window(60 * second, 13 * second + 7), Window(60 * second, 2 * second)
@@ -83,7 +84,7 @@ def tree_of(number: int, *windows: Window) -> RunningTree:
 def test_a_tree_that_all_queries_are_about_to_leave_still_costs_what_it_does() -> None:
     tree = tree_of(1, Window(60, 20), Window(60, 30))
     tree.members = {at: replace(member, until=100) for at, member in tree.members.items()}
-    forest = Forest(SimpleNamespace(nodes=1), "events")  # type: ignore[arg-type]
+    forest = Forest(SimpleNamespace(), "events", IN_THE_DRIVER)  # type: ignore[arg-type]
     weaver = Weaver.of(1000.0, None, grouped=False, hint=None)
     assert not tree.windows
     assert set(forest._woven(tree, weaver).windows) == {Window(60, 20), Window(60, 30)}

@@ -35,6 +35,7 @@ from windrow.runtime.epochs.report import EpochReport as EpochReport
 from windrow.runtime.epochs.stage import RunningQuery
 from windrow.runtime.home.home import Home
 from windrow.runtime.home.results import read_results
+from windrow.runtime.settings import EngineSettings, Settings, read_prices
 from windrow.runtime.spark.analysis import SparkAnalyst
 from windrow.runtime.spark.refused_tables import read_dead, read_late
 from windrow.runtime.spark.session import checked, local_session
@@ -83,21 +84,20 @@ class Engine:
         # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
-        self._home.optimizer = optimizer
-        self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
         self._live: weakref.ref[Live] | None = None
         """What was started last: while it runs, its own threads hold it, and then nobody here does."""
         try:
             # Read now: found to be broken later, they would look like a query's fault.
-            _ = self._home.costs, self._home.constants
+            costs, constants = read_prices(self._home.costs_path)
             self.spark = checked(spark) if spark is not None else local_session()
         except BaseException:
             self.close()
             raise
-        self._home.cores = self.spark.sparkContext.defaultParallelism
+        cores = self.spark.sparkContext.defaultParallelism
         if optimizer in PLACEMENTS and nodes is None:
-            self._home.nodes = self._home.cores
+            nodes = cores
+        self._settings = EngineSettings(Settings(optimizer, nodes, cores, costs, constants))
         self._analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._functions = OwnFunctions(self._analyst)
         self._relations = Relations(self.spark, self._home)
@@ -110,6 +110,7 @@ class Engine:
             lambda: list(self._queries.values()),
             self._registry.answer_requests,
             clock,
+            self._settings,
             lambda report: self.on_epoch(report) if self.on_epoch is not None else None,
         )
         self.on_epoch: Callable[[EpochReport], None] | None = None
@@ -302,7 +303,7 @@ class Engine:
             if stored.quarantined is not None
         }
         plans = {stored.name: plan for stored, plan in queries if stored.name not in held}
-        table, constants = self._home.costs, self._home.constants
+        table, constants = self._settings.now.costs, self._settings.now.constants
         if costs is not None:
             table, constants = Costs.read(costs), Constants.read(costs)
         streams = dict.fromkeys(plan.stream.name for plan in plans.values())
@@ -323,8 +324,9 @@ class Engine:
                 trees[tree.id] = known
         shared = frozenset(tree.id for tree in staying if tree.shared)
         settled = {tree.id: tree.node for tree in staying if tree.node is not None}
-        nodes = self._home.nodes or (self._home.cores if settled else 1)
-        return Observed(catalog.rate(stream), self._home.optimizer, trees, shared, nodes, settled)
+        settings = self._settings.now
+        nodes = settings.nodes or (settings.cores if settled else 1)
+        return Observed(catalog.rate(stream), settings.optimizer, trees, shared, nodes, settled)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from windrow.runtime.epochs.report import EpochReport
     from windrow.runtime.epochs.stage import Part, RunningQuery
     from windrow.runtime.home.home import Home
+    from windrow.runtime.settings import EngineSettings
     from windrow.runtime.watch.waiting import OpenStream
 
 
@@ -57,6 +58,7 @@ class Running:
         queries: Callable[[], list[RunningQuery]],
         answer_requests: Callable[[], None],
         clock: Callable[[], float],
+        settings: EngineSettings,
         report: Callable[[EpochReport], None],
     ) -> None:
         self.readers: dict[str, Reader] = {}
@@ -72,8 +74,9 @@ class Running:
         self._answer_requests = answer_requests
         self._clock = clock
         self._on_epoch = report
+        self._settings = settings
         self._spark = spark
-        self._epochs = Epochs(spark, home)
+        self._epochs = Epochs(spark, home, settings)
         self._compactor = Compactor(home, clock)
         self._runners: dict[str, StreamRunner] = {}
         self._last_epoch = home.catalog.last_epoch()
@@ -390,7 +393,7 @@ class Running:
         if name not in self._runners:
             stream = self._relations.stream(name)
             self._runners[name] = StreamRunner(
-                self._home, stream, self._clock, self._relations.file_source(name)
+                self._home, stream, self._clock, self._settings, self._relations.file_source(name)
             )
         return self._runners[name]
 

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from windrow.runtime.epochs.stage import Part
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import StoredQuery
+    from windrow.runtime.settings import EngineSettings
     from windrow.runtime.state.tree_state import Shape
     from windrow.runtime.state.trees import RunningTree
 
@@ -82,9 +83,10 @@ class _Culprit(Exception):
 class Epochs:
     """Runs the epochs of an engine, one at a time, whichever streams they are of."""
 
-    def __init__(self, spark: SparkSession, home: Home) -> None:
+    def __init__(self, spark: SparkSession, home: Home, settings: EngineSettings) -> None:
         self._spark = spark
         self._home = home
+        self._settings = settings
         self._waiting: list[_Ticket] = []
         self._queue = Lock()
         self._one_at_a_time = Lock()
@@ -135,7 +137,7 @@ class Epochs:
                     suspects |= queries
             except TasksFailed as failed:
                 LOG.warning("trees no longer run in Spark tasks, but in the driver: %s", failed)
-                self._home.nodes = 1
+                self._settings.leave_trees_to_the_driver()
                 for part in parts:
                     part.runner.forest.come_home()
             except (HomeError, MachineFailed, OSError, sqlite3.Error, Py4JError) as error:

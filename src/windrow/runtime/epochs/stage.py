@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from windrow.runtime.epochs.listening import Listening
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import DataFile
+    from windrow.runtime.settings import EngineSettings
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
     from windrow.runtime.state.trees import RunningTree
@@ -116,12 +117,13 @@ class StreamRunner:
         home: Home,
         stream: Stream,
         clock: Callable[[], float],
+        settings: EngineSettings,
         source: FileSource | None = None,
     ) -> None:
         self.stream = stream
         self.progress = home.catalog.progress(stream.name)
         self.log = SliceLog(home, stream.name)
-        self.forest = Forest(home, stream.name)
+        self.forest = Forest(home, stream.name, settings)
         self._turn = RLock()  # a heartbeat must not move the watermark that a batch is being judged by
         self.listening: Listening | None = None
         """The silence that a live reader has heard; None if none has had the stream."""
@@ -131,6 +133,8 @@ class StreamRunner:
         self.clock = clock
         self._source = source
         self._planned = PlannedPasses()
+        self._uncounted: dict[tuple[Any, ...], int] = {}
+        """By pass, for how many batches more its values are not worth being counted."""
         self._named: ColumnsByName | None = None
 
     @property
@@ -449,7 +453,7 @@ class StreamRunner:
 
     def _by_experience(self, shared: AnyPass) -> AnyPass:
         """A pass that counts values does so only where that was seen to make few entries of many rows."""
-        left = self._home.uncounted.get(_place(shared))
+        left = self._uncounted.get(_place(shared))
         if not isinstance(shared, Pass) or left is None or shared.row_by_row == (left > 0):
             return shared
         return replace(shared, row_by_row=left > 0)
@@ -461,10 +465,10 @@ class StreamRunner:
         if not isinstance(shared, Pass) or not isinstance(shared.contents, Counts) or counted is None:
             return
         if shared.row_by_row:
-            self._home.uncounted[_place(shared)] -= 1
+            self._uncounted[_place(shared)] -= 1
         else:
             pays = 3 * len(collected) <= counted.rows - counted.late - counted.dead
-            self._home.uncounted[_place(shared)] = 0 if pays else BATCHES_UNCOUNTED
+            self._uncounted[_place(shared)] = 0 if pays else BATCHES_UNCOUNTED
 
     def _check_first_batch(
         self, batch: DataFrame, bounds: Bounds, headers: Sequence[Header], tally: Tally, patience: Patience

@@ -13,14 +13,11 @@ import os
 import sqlite3
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
-from windrow.final import Costs, shipped_costs
-from windrow.planner.sharing import SECONDS, Constants
 from windrow.runtime.faults import reach
 from windrow.runtime.home.backup import sweep_backups
 from windrow.runtime.home.catalog import FORMAT, Catalog
@@ -50,13 +47,6 @@ class Home:
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.path = Path(directory).absolute()
-        self.uncounted: dict[tuple[Any, ...], int] = {}
-        """By pass, for how many batches more its values are not worth being counted (not on disk)."""
-        self.optimizer: str | None = None
-        """Which optimizer plans the trees; None: whichever finds the cheapest plan."""
-        self.nodes: int | None = None
-        """How many Spark tasks hold trees, or 1: none do; None: as many as there are cores, where it pays."""
-        self.cores = 1
         self.reading_slices = RLock()
         """Held by whoever reads the slice log: compaction must not take a file away meanwhile."""
         try:
@@ -86,16 +76,6 @@ class Home:
     def costs_path(self) -> Path:
         """Where `windrow calibrate` keeps what it measured."""
         return self.path / "costs.json"
-
-    @cached_property
-    def costs(self) -> Costs:
-        """What algorithms cost: as measured for this home, or as shipped."""
-        return Costs.read(self.costs_path) if self.costs_path.exists() else shipped_costs()
-
-    @cached_property
-    def constants(self) -> Constants:
-        """What shared plans are priced by: as measured for this home, or as shipped."""
-        return Constants.read(self.costs_path) if self.costs_path.exists() else SECONDS
 
     def close(self) -> None:
         """Close the catalog."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from windrow.final import Costs
     from windrow.runtime.home.home import Home
 
 MAGIC = b"WINDROW1"
@@ -64,11 +63,6 @@ class SliceLog:
         self._home = home
         self._stream = stream
         self._segments: dict[str, list[Segment]] = {}
-
-    @property
-    def costs(self) -> Costs:
-        """What algorithms cost in this home."""
-        return self._home.costs
 
     def files(self) -> list[DataFile]:
         """Its files, oldest first."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from windrow.aggregates import Partial
     from windrow.planner.sharing import Tree
     from windrow.runtime.home.home import Home
+    from windrow.runtime.settings import EngineSettings
     from windrow.runtime.state.trees import RunningQuery
     from windrow.slicing import Comb, Window
 
@@ -32,14 +33,15 @@ if TYPE_CHECKING:
 class Forest:
     """The trees of a stream, as the catalog has them and as the next epoch will."""
 
-    def __init__(self, home: Home, stream: str) -> None:
+    def __init__(self, home: Home, stream: str, settings: EngineSettings) -> None:
         self._home = home
+        self._settings = settings
         self._stream = stream
         self._trees: dict[int, RunningTree] | None = None
         self._planned: dict[int, Tree] = {}
         self._separated: dict[Hashable, tuple[list[Tree], bool]] = {}
         self.reweaving = Reweaving()
-        self._spreading = Spreading(home, stream)
+        self._spreading = Spreading(home, stream, settings)
         self.changed = False
         """Whether the catalog does not know yet who is in which tree."""
 
@@ -219,7 +221,9 @@ class Forest:
                     after = max(kept.after, _answered_after(query, kept.joined))
                     members[kept.query] = Membership(query, kept.joined, after, kept.until)
                 if members:
-                    self._trees[stored.id] = RunningTree(stored.id, members, stored.shared, stored.node)
+                    self._trees[stored.id] = RunningTree(
+                        stored.id, members, stored.shared, stored.node, costs=self._settings.now.costs
+                    )
         for tree in self._trees.values():
             for number, member in tree.members.items():
                 if number in running and member.query is not running[number]:  # registered again
@@ -293,7 +297,7 @@ class Forest:
 
     def _new_tree(self) -> RunningTree:
         assert self._trees is not None
-        tree = RunningTree(self._home.catalog.new_tree(), {})
+        tree = RunningTree(self._home.catalog.new_tree(), {}, costs=self._settings.now.costs)
         self._trees[tree.id] = tree
         return tree
 
@@ -304,9 +308,9 @@ class Forest:
             self._home.catalog.rate(self._stream),
             max(known, default=None),
             grouped=bool(query.plan.keys),
-            hint=self._home.optimizer,
+            hint=self._settings.now.optimizer,
             nodes=self._spreading.nodes,
-            constants=self._home.constants,
+            constants=self._settings.now.constants,
         )
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping, Sequence
 
     from windrow.runtime.home.home import Home
+    from windrow.runtime.settings import EngineSettings
     from windrow.runtime.state.trees import RunningTree
     from windrow.slicing import Window
 
@@ -32,8 +33,9 @@ LOOK_EVERY = 10
 class Spreading:
     """Decides for one stream on how many nodes its trees are, and on which."""
 
-    def __init__(self, home: Home, stream: str) -> None:
+    def __init__(self, home: Home, stream: str, settings: EngineSettings) -> None:
         self._home = home
+        self._settings = settings
         self._stream = stream
         self._nodes = 1
         self._next_look, self._pause = 0, 1
@@ -42,7 +44,7 @@ class Spreading:
     @property
     def nodes(self) -> int:
         """On how many nodes the trees are; 1: they are in the driver."""
-        return self._home.nodes or self._nodes
+        return self._settings.now.nodes or self._nodes
 
     def due(self, *, changed: bool) -> bool:
         """Whether to look whether all is well: when trees have changed, and now and then."""
@@ -90,14 +92,14 @@ class Spreading:
         self._plans[alike] = self.nodes, _all(windows)
 
     def _decide(self, cost: float, are_away: bool) -> None:
-        if self._home.nodes is not None:
+        if self._settings.now.nodes is not None:
             return
         if self._nodes == 1 and are_away:  # an engine before this one has settled them
-            self._nodes = self._home.cores
+            self._nodes = self._settings.now.cores
         batch = self._home.catalog.batch_seconds(self._stream)
         if batch is not None:
             if cost * batch >= LARGE_SECONDS:
-                self._nodes = self._home.cores
+                self._nodes = self._settings.now.cores
             elif cost * batch < SMALL_SECONDS:
                 self._nodes = 1
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from windrow.final import Costs
     from windrow.logical import AggregateQuery
     from windrow.runtime.home.records import StoredQuery
     from windrow.runtime.home.slice_log import SliceLog
@@ -71,6 +72,8 @@ class RunningTree:
     node: int | None = None
     """Which of the Spark tasks has its state; None: the driver."""
     state: AloneState | SharedState | AwayState | None = None
+    costs: Costs | None = None
+    """What algorithms cost, by which a query that is alone gets its own; None: as shipped."""
     apart: set[int] = field(default_factory=set)
     """Queries that are answered one by one, because one of them is suspected to fail."""
     _loading: RLock = field(default_factory=RLock, repr=False)
@@ -131,7 +134,7 @@ class RunningTree:
                 else:
                     closed, opened = log.read(self.id)
                     (query,) = self.queries
-                    operator = window_operator(query.plan, log.costs)
+                    operator = window_operator(query.plan, self.costs)
                     operator.restore(closed, opened, evaluated, query.stored.complete_after)
                     self.state = AloneState(query, operator)
             return self.state
