@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
@@ -50,7 +51,7 @@ def main() -> None:
     arguments = parser.parse_args()
     faulthandler.enable()  # a process that crashes says where
     compact_often()
-    spark = local_session("windrow-soak")
+    spark = local_session("windrow-soak", lambda: import_module("windrow.api.engine"))
     for name, value in QUICK.items():
         spark.conf.set(name, value)
     told = json.loads(sys.stdin.readline())

@@ -34,10 +34,10 @@ from windrow.planner.sharing import PLACEMENTS, Constants, checked_hint
 from windrow.runtime.epochs.report import EpochReport as EpochReport
 from windrow.runtime.epochs.stage import RunningQuery
 from windrow.runtime.home.home import Home
-from windrow.runtime.home.results import read_results
 from windrow.runtime.settings import EngineSettings, Settings, read_prices
 from windrow.runtime.spark.analysis import SparkAnalyst
 from windrow.runtime.spark.refused_tables import read_dead, read_late
+from windrow.runtime.spark.result_tables import read_results
 from windrow.runtime.spark.session import checked, local_session
 from windrow.runtime.watch.metrics import MetricsServer
 from windrow.runtime.watch.status import read_status

@@ -25,7 +25,6 @@ from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.results import END, QUERY, results_writer
 from windrow.runtime.home.slice_log import SliceLog
 from windrow.runtime.logs import event
-from windrow.runtime.spark.refused_tables import DEFAULT_RETAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import DataFile, KeptAnswers
 
+DEFAULT_RETAIN = 30 * 86_400_000_000
+"""How long late rows and dead letters are kept where no RETAIN says so: thirty days, by the home's clock."""
 FAN = 16
 FULL = 128 << 20
 """Files of this many bytes stay as they are."""

@@ -16,19 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
-from pyspark.sql import functions as F
 
 from windrow.errors import HomeError
 from windrow.operators.aggregate.shared_aggregate import QUERY as QUERY
 from windrow.runtime.home.durable import new_path, reading
 from windrow.runtime.home.records import DataFile
-from windrow.runtime.spark.committed import read_committed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
-
-    from pyspark.sql import DataFrame, SparkSession
 
     from windrow.logical import AggregateQuery
     from windrow.runtime.home.home import Home
@@ -115,27 +111,6 @@ def ends(answers: pa.Table) -> tuple[int, int] | None:
         return None
     span = pc.min_max(answers[END].cast(pa.int64()))
     return span["min"].as_py(), span["max"].as_py()
-
-
-def read_results(
-    spark: SparkSession, home: Home, query: StoredQuery, last: int | None = None, *, epochs: bool = False
-) -> DataFrame:
-    """The committed answers of a query: all, or those of windows in the last microseconds."""
-    earliest = query.retained_from
-    if last is not None and query.latest_end is not None:
-        earliest = max(query.latest_end - last, earliest if earliest is not None else query.latest_end - last)
-    files = [
-        file
-        for file in home.catalog.files("results", query.schema_id)
-        if earliest is None or file.latest is None or file.latest > earliest
-    ]
-    schema = query.schema.append(pa.field(QUERY, pa.int32())).append(pa.field(EPOCH, pa.int64()))
-    frame = read_committed(spark, home, files, schema)
-    frame = frame.where(F.col(QUERY) == query.id)
-    if earliest is not None:
-        bound = pa.scalar(earliest).cast(query.schema.field(END).type).as_py()
-        frame = frame.where(F.col(END) > F.lit(bound))
-    return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))
 
 
 def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:

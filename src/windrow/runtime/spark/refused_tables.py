@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.sources import FileSource
 
 ORIGIN = pa.schema([("_file", pa.string()), ("_position", pa.int64()), ("_epoch", pa.int64())])
-DEFAULT_RETAIN = 30 * 86_400_000_000
-"""Thirty days, by the home's clock."""
 
 
 def write_refused(
