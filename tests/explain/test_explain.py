@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from functools import lru_cache
 from xml.etree import ElementTree
 
+import matplotlib
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -16,9 +19,9 @@ from hypothesis import strategies as st
 import windrow
 from windrow.errors import WindrowError
 from windrow.explain import Explanation, Observed, explain
-from windrow.explain.drawing import Text
 from windrow.explain.overview import overview
 from windrow.explain.picture import MARGIN, WIDTH, picture
+from windrow.explain.sheet import width_of
 from windrow.planner import plan_passes
 from windrow.planner.sharing import Weaver, WindowSet
 from windrow.slicing import Window
@@ -207,14 +210,16 @@ def test_small_classes_beside_a_large_one_are_drawn_without_labels(plans):
     assert_readable(picture(explain(small | many(plans, 500, 1, 1)).streams))
 
 
-def assert_readable(drawing):
+def assert_readable(sheet):
     boxes = []
-    for text in (shape for shape in drawing.shapes if isinstance(shape, Text)):
-        left = text.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * text.width
-        boxes.append((left, text.y - 0.8 * text.size, left + text.width, text.y + 0.2 * text.size, text.text))
+    for text in sheet.figure.texts:
+        (x, y), size, words = text.get_position(), text.get_fontsize(), text.get_text()
+        width = width_of(words, size)
+        left = x - {"left": 0.0, "center": 0.5, "right": 1.0}[text.get_horizontalalignment()] * width
+        boxes.append((left, y - 0.8 * size, left + width, y + 0.2 * size, words))
     for left, top, right, bottom, text in boxes:
         assert 0 <= left <= right <= WIDTH - MARGIN / 2, text
-        assert 0 <= top <= bottom <= drawing.height, text
+        assert 0 <= top <= bottom <= sheet.height, text
     for i, (left, top, right, bottom, text) in enumerate(boxes):
         for other_left, other_top, other_right, other_bottom, other in boxes[:i]:
             apart = right <= other_left or other_right <= left or bottom <= other_top or other_bottom <= top
@@ -239,8 +244,9 @@ def test_pictures_are_complete_in_themselves(explained, case):
     words = "\n".join(element.text or "" for element in root.iter())
     (stream,) = told.streams
     assert f"{len(stream.trees):,} tree" in words
-    circles = sum(element.tag.endswith("circle") for element in root.iter())
-    assert 0 < circles <= sum(len(tree.windows) for tree in stream.trees)
+    dots = sum(hint.text.startswith("RANGE") for hint in root.iter("{http://www.w3.org/2000/svg}title"))
+    assert 0 < dots <= sum(len(tree.windows) for tree in stream.trees)
+    assert told.to_svg() == explained(*case).to_svg()
 
 
 def test_graphs_connect_what_they_declare(explained):
@@ -253,12 +259,30 @@ def test_graphs_connect_what_they_declare(explained):
         assert {edge[2] for edge in edges} == declared - {"s0"}
 
 
-def test_any_names_can_be_drawn(plans):
-    where = "`e`.`k` = '<b>&\"\\x00\x00\x1b$x$'"
+def test_any_names_can_be_drawn(plans, tmp_path):
+    where = "`e`.`k` = '<b>&\"\\x00\x00\x1b$x$ 東'"
     told = explain({'a<b & "c" \x00': variant(plans, Window(HOUR, MINUTE), KEYS[:1], where)})
     assert_complete(told.to_svg())
     assert_complete(told.to_html())
+    told.draw(tmp_path / "plan.png")
     assert '\\"' in told.to_dot()
+
+
+def test_a_picture_is_the_same_whatever_else_is_drawn(plans, tmp_path):
+    told = explain(many(plans, 5, 2, 2))
+    told.draw(tmp_path / "before.png")
+    before = told.to_svg()
+    with matplotlib.rc_context(
+        {"font.size": 40, "savefig.bbox": "tight", "svg.fonttype": "path", "text.usetex": True}
+    ):
+        told.draw(tmp_path / "after.png")
+        assert told.to_svg() == before
+    assert (tmp_path / "before.png").read_bytes() == (tmp_path / "after.png").read_bytes()
+
+
+def test_only_those_who_draw_wait_for_matplotlib():
+    program = "import sys, windrow.explain; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_pictures_of_nothing():

@@ -11,9 +11,7 @@ from windrow.explain.dot import dot
 from windrow.explain.html import html
 from windrow.explain.overview import overview
 from windrow.explain.picture import picture
-from windrow.explain.png import write_png
 from windrow.explain.summary import summary
-from windrow.explain.svg import svg
 from windrow.final import shipped_costs
 from windrow.planner.sharing import SECONDS
 
@@ -45,7 +43,7 @@ class Explanation(str):
 
     def to_svg(self) -> str:
         """One picture, in itself complete."""
-        return svg(picture(self.streams))
+        return picture(self.streams).svg()
 
     def to_html(self) -> str:
         """A page with the picture, a table of the trees, and the text; it needs nothing else."""
@@ -61,7 +59,7 @@ class Explanation(str):
         check_ending(file)
         try:
             if file.suffix.lower() == ".png":
-                write_png(picture(self.streams), file)
+                picture(self.streams).write_png(file)
             else:
                 made = {".html": self.to_html, ".svg": self.to_svg, ".dot": self.to_dot}[file.suffix.lower()]
                 file.write_text(made(), encoding="utf-8")
