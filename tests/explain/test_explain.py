@@ -241,6 +241,9 @@ def test_pictures_are_complete_in_themselves(explained, case):
     told = explained(*case)
     root = assert_complete(told.to_svg())
     assert_complete(told.to_html())
+    cell = assert_complete(told._repr_html_())
+    assert [child.tag.rpartition("}")[2] for child in cell] == ["svg", "details"]
+    assert "".join(cell.find("details/pre").itertext()) == told
     words = "\n".join(element.text or "" for element in root.iter())
     (stream,) = told.streams
     assert f"{len(stream.trees):,} tree" in words

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from windrow.errors import WindrowError
 from windrow.explain.details import details
 from windrow.explain.dot import dot
-from windrow.explain.html import html
+from windrow.explain.html import fragment, html
 from windrow.explain.overview import overview
 from windrow.explain.picture import picture
 from windrow.explain.summary import summary
@@ -48,6 +48,9 @@ class Explanation(str):
     def to_html(self) -> str:
         """A page with the picture, a table of the trees, and the text; it needs nothing else."""
         return html(self.streams, self)
+
+    def _repr_html_(self) -> str:
+        return fragment(self.streams, self)
 
     def to_dot(self) -> str:
         """Streams, passes, classes and trees as a graph, for Graphviz."""

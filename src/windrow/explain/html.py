@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 500
 STYLE = """
 body { font: 14px/1.4 Helvetica, Arial, sans-serif; color: #222; margin: 16px; }
-svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: 2px 12px 2px 0; border-bottom: 1px solid #e4e4e4; vertical-align: top; }
 td.number, th.number { text-align: right; }
@@ -52,6 +51,12 @@ def html(streams: Sequence[StreamOverview], text: str) -> str:
         "</body></html>",
     ]
     return "\n".join(parts)
+
+
+def fragment(streams: Sequence[StreamOverview], text: str) -> str:
+    """The picture and the text, as a part of another page: what a notebook shows."""
+    words = f"<details><summary>as text</summary><pre>{xml_text(text)}</pre></details>"
+    return f"<div>{picture(streams).svg()}{words}</div>"
 
 
 def _rows(streams: Sequence[StreamOverview]) -> Iterator[str]:

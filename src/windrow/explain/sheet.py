@@ -150,6 +150,7 @@ class Sheet:
             root.remove(style)
         for side, length in (("width", self.width), ("height", self.height)):
             root.set(side, f"{length:g}")
+        root.set("style", "max-width: 100%; height: auto")  # in a page, no wider than its column
         root.set("xmlns", "http://www.w3.org/2000/svg")
         return ElementTree.tostring(root, encoding="unicode")
 
