@@ -14,6 +14,7 @@ import tempfile
 import time
 import weakref
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Self
 
@@ -24,6 +25,7 @@ from windrow.api.own_functions import OwnFunctions
 from windrow.api.registry import Registry
 from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
+from windrow.api.watching import Watch, Watches
 from windrow.cql import Query, parse, parse_duration
 from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
 from windrow.explain import Observed, explain
@@ -34,7 +36,7 @@ from windrow.planner.sharing import PLACEMENTS, Constants, checked_hint
 from windrow.runtime.epochs.report import EpochReport as EpochReport
 from windrow.runtime.epochs.stage import RunningQuery
 from windrow.runtime.home.home import Home
-from windrow.runtime.home.results import read_results
+from windrow.runtime.home.results import latest_answers, read_results
 from windrow.runtime.spark.analysis import SparkAnalyst
 from windrow.runtime.spark.refused_tables import read_dead, read_late
 from windrow.runtime.spark.session import checked, local_session
@@ -88,6 +90,7 @@ class Engine:
         self._metrics: list[MetricsServer] = []
         self._live: weakref.ref[Live] | None = None
         """What was started last: while it runs, its own threads hold it, and then nobody here does."""
+        self._watches = Watches()
         try:
             # Read now: found to be broken later, they would look like a query's fault.
             _ = self._home.costs, self._home.constants
@@ -110,7 +113,7 @@ class Engine:
             lambda: list(self._queries.values()),
             self._registry.answer_requests,
             clock,
-            lambda report: self.on_epoch(report) if self.on_epoch is not None else None,
+            self._tell,
         )
         self.on_epoch: Callable[[EpochReport], None] | None = None
         """Called after every epoch, for progress displays."""
@@ -130,6 +133,7 @@ class Engine:
         finally:
             for server in self._metrics:
                 server.stop()
+            self._watches.stop()
             self._home.close()
             if self._temporary is not None:
                 self._temporary.cleanup()
@@ -334,6 +338,21 @@ class Engine:
         stored = self._home.catalog.query(name) or self._registered(name).stored
         return read_results(self.spark, self._home, stored, _positive("last", last), epochs=epochs)
 
+    def watch(self, name: str, rows: int = 20) -> Watch:
+        """The latest answers of a query, at most so many rows of them: `print(eng.watch("delays"))`.
+
+        As the last line of a notebook's cell, a table that is shown anew after every epoch with answers,
+        until its `stop()`, until the engine is closed, or until nobody holds it. Any number of watches may
+        be there at once.
+        """
+        if rows < 1:
+            raise WindrowError(f"a watch shows 1 row or more, not {rows}")
+        query = (self._home.catalog.query(name) or self._registered(name).stored).name
+        watch = Watch(query, rows, partial(latest_answers, self._home, query))
+        self._watches.add(watch)
+        watch.look()  # after the line above, so that no epoch falls in between
+        return watch
+
     def late(self, stream: str) -> DataFrame:
         """The late rows of a stream: its columns in use, `_late_by`, `_file`, `_position`, `_epoch`."""
         name, known = self._stream_name(stream)
@@ -430,6 +449,12 @@ class Engine:
         """Let time go on for streams with an IDLE TIMEOUT that are silent; `start()` does it by itself."""
         self._registry.resume()
         self._running.heartbeat()
+
+    def _tell(self, report: EpochReport) -> None:
+        """Let those who watch know of an epoch; `on_epoch` last, since it may end the run."""
+        self._watches.take_in(report)
+        if self.on_epoch is not None:
+            self.on_epoch(report)
 
     @property
     def _queries(self) -> dict[str, RunningQuery]:

@@ -138,6 +138,22 @@ def read_results(
     return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))
 
 
+def latest_answers(home: Home, name: str) -> pa.Table | None:
+    """The last evaluation of a query, as committed; None where there are no answers yet. Needs no Spark."""
+    query = home.catalog.query(name)
+    if query is None or query.latest_end is None:
+        return None
+    end = pa.scalar(query.latest_end).cast(query.schema.field(END).type)
+    last = (pc.field(QUERY) == query.id) & (pc.field(END) == end)
+    found = []
+    for file in home.catalog.files("results", query.schema_id):
+        if file.latest is None or file.latest >= query.latest_end:
+            with reading(home.path / file.path):
+                rows = pq.read_table(home.path / file.path, filters=last)
+            found.append(rows.select(query.schema.names).cast(query.schema))
+    return pa.concat_tables(found) if found else None
+
+
 def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:
     """The committed answers of a query in the epochs after one: each epoch once, whole, in order."""
     given = epoch

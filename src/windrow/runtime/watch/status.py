@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from windrow.runtime.home.lock import is_held
 from windrow.runtime.home.requests import Requests
 from windrow.runtime.home.watermark import joint
+from windrow.runtime.watch.status_html import status_html
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -105,6 +106,9 @@ class Status:
     """On disk: results, slices, late, dead."""
     files: Mapping[str, int]
     requests: tuple[RequestStatus, ...] = ()
+
+    def _repr_html_(self) -> str:
+        return status_html(self)
 
 
 def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
