@@ -33,7 +33,7 @@ from _many_queries_figure import draw
 
 from windrow import Engine
 from windrow.planner.sharing import SECONDS, CostModel, weave_share
-from windrow.runtime import calibrate
+from windrow.runtime.spark import calibrate
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -9,7 +9,7 @@ import pytest
 
 import windrow
 from tests.streams import Lines, answers, text_engine
-from windrow.runtime import patience
+from windrow.runtime.spark import patience
 from windrow.runtime.spark.headers import HeaderLines
 
 HEADER = {"header": "true"}

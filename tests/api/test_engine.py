@@ -11,7 +11,9 @@ import windrow
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events, same_events
 from windrow.api import engine as engine_module
-from windrow.runtime import faults, patience, stage
+from windrow.runtime import faults
+from windrow.runtime.epochs import stage
+from windrow.runtime.spark import patience
 from windrow.slicing import Window
 
 

@@ -20,7 +20,7 @@ from tests.api.test_same_answers import EPOCH, SCHEMA, frame, rows, split_late, 
 from tests.examples import examples
 from tests.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, same, weights
-from windrow.operators import ordered_values
+from windrow.operators.aggregate import ordered_values
 from windrow.slicing import Window
 
 SECOND = 1_000_000

@@ -11,7 +11,7 @@ import pytest
 
 import windrow
 from tests.streams import SQL, Files, Lines, answers, assert_answers, same_events, text_engine
-from windrow.runtime import compaction
+from windrow.runtime.home import compaction
 from windrow.runtime.home.catalog import FOLDERS
 from windrow.runtime.home.compaction import Compactor
 

@@ -130,7 +130,8 @@ import time
 from pathlib import Path
 
 from tests.streams import Files, engine_on
-from windrow.runtime import faults, reader, stage
+from windrow.runtime import faults
+from windrow.runtime.epochs import reader, stage
 from windrow.runtime.spark.session import local_session
 
 

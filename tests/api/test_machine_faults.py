@@ -12,7 +12,8 @@ from py4j.protocol import Py4JJavaError
 import windrow
 from tests.cancelling import doomed
 from tests.streams import Files, assert_answers, engine_on, same_events
-from windrow.runtime import epoch, patience, refused_tables, stage
+from windrow.runtime.epochs import epoch, stage
+from windrow.runtime.spark import patience, refused_tables
 from windrow.runtime.spark.blame import failure
 from windrow.runtime.state.tree_tasks import TreeTasks
 

@@ -12,7 +12,9 @@ from pyspark.sql import functions as F
 import windrow
 from tests.api.test_many_queries import Asked, engine_on, wait_for_plans
 from tests.streams import SECOND, Files, events, same_events
-from windrow.runtime import faults, patience, spreading
+from windrow.runtime import faults
+from windrow.runtime.spark import patience
+from windrow.runtime.state import spreading
 from windrow.runtime.state.tree_tasks import NODE, TasksFailed, TreeTasks
 from windrow.slicing import Window
 

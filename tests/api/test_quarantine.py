@@ -9,7 +9,9 @@ import pytest
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.api.clients import resume_queries
-from windrow.runtime import epoch, faults, patience
+from windrow.runtime import faults
+from windrow.runtime.epochs import epoch
+from windrow.runtime.spark import patience
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 # Each goes well until second 40, where k - 3, the cast or the sum fails; `share` puts it into the pass of q.

@@ -16,7 +16,7 @@ from tests.examples import examples
 from tests.slow_source import SlowToList
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.logical import Stream
-from windrow.runtime import listening
+from windrow.runtime.epochs import listening
 from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.watermark import after_rows, joint
 

@@ -10,7 +10,8 @@ import pytest
 
 import windrow
 from tests.streams import Files, engine_on
-from windrow.runtime import faults, patience
+from windrow.runtime import faults
+from windrow.runtime.spark import patience
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from windrow.api.engine import Engine
 from windrow.cli.progress import RunProgress
 from windrow.cli.run import OPTIMIZERS, PLACEMENTS
-from windrow.planner import weave
+from windrow.planner import sharing
 
 STREAM = """
     CREATE STREAM readings (ts TIMESTAMP, sensor STRING, value INT)

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates.questions import Commonest, Distinct, DistinctTotals, Each, OverRest, Quantile
-from windrow.final import pair_numbers
 from windrow.final.schedule import Liveness
+from windrow.final.values import pair_numbers
 from windrow.final.values.frequencies import Frequencies
 from windrow.final.values.frequency_trees import REST
 from windrow.final.values.pair_numbers import FEWEST_PURGED, PairNumbers

@@ -13,7 +13,7 @@ from pyspark.sql.functions import udf
 
 from tests.cancelling import doomed
 from windrow import HomeError, MachineFailed, QueryFailed
-from windrow.runtime import patience
+from windrow.runtime.spark import patience
 from windrow.runtime.spark.analysis import quiet
 from windrow.runtime.spark.blame import ENGINE_ERRORS, Stopped, Unclear, Unreadable, failure, passes
 from windrow.runtime.spark.patience import Patience

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from windrow.runtime import listening
+from windrow.runtime.epochs import listening
 from windrow.runtime.epochs.listening import Listening
 
 

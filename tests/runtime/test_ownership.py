@@ -14,7 +14,8 @@ from py4j.protocol import Py4JNetworkError
 import windrow
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import faults, reader
+from windrow.runtime import faults
+from windrow.runtime.epochs import reader
 from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.home import Advance, Epoch, Home
 from windrow.runtime.home.lock import HomeInUse, holding, is_held

@@ -22,7 +22,8 @@ from tests.soak.harness import judge
 from tests.soak.interruptions import BEFORE_COMMIT, IN_AN_EPOCH, Interruptions
 from tests.soak.scenario import SHORT, compact_often, play
 from windrow.errors import HomeError
-from windrow.runtime import compaction, patience
+from windrow.runtime.home import compaction
+from windrow.runtime.spark import patience
 from windrow.runtime.spark.session import local_session
 
 if TYPE_CHECKING:

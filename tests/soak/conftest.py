@@ -6,7 +6,8 @@ import pytest
 
 from tests.soak.child import QUICK
 from tests.soak.scenario import compact_often
-from windrow.runtime import compaction, home
+from windrow.runtime import home
+from windrow.runtime.home import compaction
 
 
 @pytest.fixture(scope="module", autouse=True)

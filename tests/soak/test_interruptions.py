@@ -8,7 +8,9 @@ from tests.soak.contents import contents
 from tests.soak.harness import judge
 from tests.soak.interruptions import COMPACTION, IN_AN_EPOCH, ROUNDS, Interruptions
 from tests.soak.scenario import SHORT, SHORT_IN_TASKS, play
-from windrow.runtime import compaction, faults, patience
+from windrow.runtime import faults
+from windrow.runtime.home import compaction
+from windrow.runtime.spark import patience
 
 
 @pytest.fixture(scope="module")
