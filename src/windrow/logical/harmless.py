@@ -32,7 +32,8 @@ def harmless(sql: str) -> str:
     ValueError: REFLECT in an expression
     """
     # In upper case as Spark reads it: there are letters beyond ASCII that become ones of ASCII, as in ſelect.
-    found = FORBIDDEN.search(EXTRACT.sub(r"\1 ", sql.upper()))
+    spelled = sql.upper()
+    found = FORBIDDEN.search(spelled) and FORBIDDEN.search(EXTRACT.sub(r"\1 ", spelled))
     if found is not None:
         raise ValueError(f"{found[0]} in an expression")
     return sql
