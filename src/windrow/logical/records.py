@@ -13,7 +13,7 @@ A record is text: a seal, and then seven lines of JSON,
 Aggregates themselves are made anew by the catalogue, as in binding. Thousands of queries differ in a line or
 two, their windows mostly, so a reader makes something of every different line once, and a plan of parts that
 it has. Measured, in seconds of one processor for 10,000 queries with three aggregates: to read records that
-differ in their windows 0.2, if they differ in WHERE, HAVING and a name as well 0.4; to write them 0.8 and 1.1.
+differ in their windows 0.2, if they differ in WHERE, HAVING and a name too 0.4; to write them 0.8 and 1.1.
 To parse and bind the statements, Spark's answers being remembered, takes 16 and 23 (by 200 of them).
 
 The seal is the fingerprint of all that binding depended on, and of the lines. It keeps out what is no longer
