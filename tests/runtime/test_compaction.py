@@ -16,8 +16,8 @@ import windrow
 from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import faults, home
-from windrow.runtime.home import catalog, compaction
+from windrow.runtime import faults
+from windrow.runtime.home import catalog, compaction, home
 from windrow.runtime.home.catalog import DataFile, Progress
 from windrow.runtime.home.compaction import Compactor
 from windrow.runtime.home.home import Advance, Epoch, Home

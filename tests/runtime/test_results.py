@@ -10,9 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from windrow.errors import HomeError
-from windrow.runtime import home
 from windrow.runtime.epochs.sinks import catch_up, deliver
-from windrow.runtime.home import compaction
+from windrow.runtime.home import compaction, home
 from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.compaction import Compactor
 from windrow.runtime.home.home import Advance, Epoch, Home

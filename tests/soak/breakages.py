@@ -36,7 +36,7 @@ class Breakage:
 
     name: str
     function: str
-    """module:qualified name"""
+    """module below windrow.runtime:qualified name"""
     old: str
     new: str
     steps: tuple[str, ...]
@@ -46,19 +46,19 @@ class Breakage:
 
 
 SOUND = Breakage(
-    "nothing: the control", "home:Home.commit", "reach", "reach", BEFORE_COMMIT, same_engine=True
+    "nothing: the control", "home.home:Home.commit", "reach", "reach", BEFORE_COMMIT, same_engine=True
 )
 BREAKAGES = (
     Breakage(
         "a batch that was committed is taken again",
-        "stage:StreamRunner.staged",
+        "epochs.stage:StreamRunner.staged",
         "if batch_id == self.progress.batch:",
         "if False:",
         ("epoch committed",),
     ),
     Breakage(
         "progress is committed before the files",
-        "home:Home.commit",
+        "home.home:Home.commit",
         '        reach("files written")\n',
         """        with self.catalog.transaction() as database:
             for stream, advance in epoch.streams.items():
@@ -73,7 +73,7 @@ BREAKAGES = (
     ),
     Breakage(
         "state is kept after an epoch that failed",
-        "epoch:Epochs._attempt",
+        "epochs.epoch:Epochs._attempt",
         "                tree.state = None  # half-way",
         "                pass  # half-way",
         IN_AN_EPOCH,
@@ -81,28 +81,28 @@ BREAKAGES = (
     ),
     Breakage(
         "results do not know their epoch",
-        "results:ResultWriter.write",
+        "home.results:ResultWriter.write",
         "np.full(len(answers), self._epoch, np.int64)",
         "np.full(len(answers), 0, np.int64)",
         (),
     ),
     Breakage(
         "nothing is swept",
-        "home:Home.running",
+        "home.home:Home.running",
         "self._sweep(), self.catalog",
         "0, self.catalog",
         ("files written",),
     ),
     Breakage(
         "open slices are not read back",
-        "trees:RunningTree.load",
+        "state.trees:RunningTree.load",
         "closed, opened = log.read(self.id)",
         "closed, opened = log.read(self.id)[0], None",
         ("epoch committed",),
     ),
     Breakage(
         "compaction removes the old files first",
-        "compaction:Compactor._merge",
+        "home.compaction:Compactor._merge",
         '        reach("compaction written")\n',
         """        for file in files:
             (self._home.path / file.path).unlink()
@@ -112,7 +112,7 @@ BREAKAGES = (
     ),
     Breakage(
         "late rows and dead letters are listed in a transaction of their own",
-        "epoch:Epochs._record",
+        "epochs.epoch:Epochs._record",
         "            epoch.files += part.refused(epoch.number)\n",
         """            early = self._home.forced(part.refused(epoch.number))
             with self._home.catalog.transaction() as database:
@@ -122,14 +122,14 @@ BREAKAGES = (
     ),
     Breakage(
         "a sink does not get what was committed while it was away",
-        "sinks:catch_up",
+        "epochs.sinks:catch_up",
         "        _deliver_backlog(home, query)\n",
         "        query.stored = replace(query.stored, delivered=home.catalog.last_epoch())\n",
         ("epoch committed",),
     ),
     Breakage(
         "quarantine is not committed",
-        "home:Home.commit",
+        "home.home:Home.commit",
         "q.quarantined, q.quarantined_epoch, q.answers",
         "None, None, q.answers",
         ("epoch committed",),
