@@ -10,12 +10,14 @@ import pytest
 from pyspark.sql import functions as F
 
 import windrow
-from tests.api.test_many_queries import Asked, engine_on, wait_for_plans
+from tests.api.test_many_queries import Asked, engine_on
+from tests.harness.faults import TASKS, at_steps, disturbed, once
+from tests.harness.on_disk import home_of, nodes_of_trees
+from tests.harness.plans import wait_for_plans
 from tests.streams import SECOND, Files, events, same_events
-from windrow.runtime import faults
 from windrow.runtime.spark import patience
 from windrow.runtime.state import spreading
-from windrow.runtime.state.tree_tasks import NODE, TasksFailed, TreeTasks
+from windrow.runtime.state.tree_tasks import NODE, TasksFailed
 from windrow.slicing import Window
 
 QUERIES = [
@@ -37,16 +39,16 @@ def files(spark, tmp_path):
 
 
 @pytest.fixture
-def jobs(monkeypatch):
+def jobs():
     """What every job gave back, node by node."""
-    found, job = [], TreeTasks._job
+    found = []
 
-    def noted(tasks, works):
-        found.append(job(tasks, works))
+    def noted(number, call, *_):
+        found.append(call())
         return found[-1]
 
-    monkeypatch.setattr(TreeTasks, "_job", noted)
-    return found
+    with disturbed(TASKS, noted):
+        yield found
 
 
 def with_queries(engine, queries=QUERIES):
@@ -56,7 +58,7 @@ def with_queries(engine, queries=QUERIES):
 
 
 def nodes_of(engine):
-    return sorted(node for (node,) in engine._home.catalog.rows("SELECT coalesce(node, -1) FROM trees"))
+    return nodes_of_trees(home_of(engine))
 
 
 def check(engine, until):
@@ -97,14 +99,14 @@ def test_an_epoch_that_fails_leaves_states_that_nobody_uses(spark, files, tmp_pa
         engine.run(seal=False)
         files.add(30, 45)
 
-        def fail(step):
-            if step == "transaction open":
-                monkeypatch.setattr(faults, "on_step", None)
-                raise OSError(28, "No space left on device")
+        def fail():
+            raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(patience, "PAUSES", ())
-        monkeypatch.setattr(faults, "on_step", fail)
-        with pytest.raises(windrow.WindrowError, match="no space left"):
+        with (
+            at_steps(once("transaction open", fail)),
+            pytest.raises(windrow.WindrowError, match="no space left"),
+        ):
             engine.run(seal=False)
         assert sum(done.read_back for done in jobs[-1]) == 0
         engine.run(seal=False)
@@ -130,15 +132,14 @@ def test_the_processes_of_tasks_may_die(spark, files, tmp_path, jobs):
         check(engine, 45)
 
 
-def test_where_tasks_cannot_run_the_driver_takes_over(spark, files, tmp_path, caplog, monkeypatch):
-    def fail(tasks, works):
+def test_where_tasks_cannot_run_the_driver_takes_over(spark, files, tmp_path, caplog):
+    def fail(*_):
         raise TasksFailed("No module named 'windrow'")
 
     with with_queries(engine_on(files, tmp_path / "home", nodes=2)) as engine:
         engine.run(seal=False)
         files.add(30, 45)
-        with monkeypatch.context() as patch:
-            patch.setattr(TreeTasks, "_job", fail)
+        with disturbed(TASKS, fail):
             engine.run(seal=False)
         assert (
             "trees no longer run in Spark tasks, but in the driver: No module named 'windrow'" in caplog.text

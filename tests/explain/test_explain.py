@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from tests.harness.plans import plans_of
 from windrow.errors import WindrowError
 from windrow.explain import Explanation, Observed, explain
 from windrow.explain.drawing import Text
@@ -44,7 +45,7 @@ def plans(spark):
             engine.query(f"q{count}", f"SELECT {items} FROM e [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY k")
         engine.query("rows", "SELECT AVG(v) AS a FROM e [ROWS 100 SLIDE 10]")
         engine.query("middle", "SELECT k, MEDIAN(v) AS m FROM e [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY k")
-        return {name: query.plan for name, query in engine._queries.items()}
+        return plans_of(engine)
 
 
 def variant(plans, window, keys=(), where=None, count=1):

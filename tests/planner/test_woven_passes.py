@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.examples import examples
+from tests.harness.plans import plans_of
 from windrow.planner import Bounds, Experience, Pass, WovenPass, plan_passes, share_passes
 from windrow.planner.passes.pack import MOST_COPIES
 from windrow.runtime.epochs.culprits import culprits
@@ -73,7 +74,7 @@ def plans(spark):
         for count in range(len(AGGREGATES) + 1):
             items = ", ".join(["k", *AGGREGATES[:count]])
             engine.query(f"q{count}", f"SELECT {items} FROM e [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY k")
-        return [query.plan for query in engine._queries.values()]
+        return list(plans_of(engine).values())
 
 
 def frame(spark, rows):

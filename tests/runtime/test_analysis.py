@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
+from tests.harness.faults import ANALYSIS, disturbed
 from tests.homes import take_back_to_format_3
 from tests.streams import Files, assert_answers, engine_on, events, same_events
 from windrow.runtime.home import catalog
@@ -19,17 +20,16 @@ ASKED = "SELECT v / 2 AS half, v + 1 AS next, t FROM _windrow_s"
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def asked():
     """The statements that Spark was asked about."""
     asked = []
-    ask = SparkAnalyst._ask
 
-    def counting(analyst, sql, relations):
+    def noted(number, call, analyst, sql, relations):
         asked.append(sql)
-        return ask(analyst, sql, relations)
+        return call()
 
-    monkeypatch.setattr(SparkAnalyst, "_ask", counting)
-    return asked
+    with disturbed(ANALYSIS, noted):
+        yield asked
 
 
 def test_a_restart_asks_spark_nothing(spark, tmp_path, asked):

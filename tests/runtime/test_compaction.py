@@ -13,10 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from tests.harness.faults import at_steps, once
+from tests.harness.on_disk import committed_files, compact
 from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import faults
 from windrow.runtime.home import catalog, compaction, home
 from windrow.runtime.home.catalog import DataFile, Progress
 from windrow.runtime.home.compaction import Compactor
@@ -135,7 +136,6 @@ def test_an_epoch_that_looks_at_files_while_they_are_merged(tmp_path, small, mon
     ages.log = SliceLog(ages.home, "s")
     merging = Thread(target=Compactor(ages.home, lambda: 0.0).compact)
     written = Event()
-    monkeypatch.setattr(faults, "on_step", lambda step: written.set() if step == "compaction written" else 0)
     look = ages.log.segments
 
     def segments(file):
@@ -146,8 +146,9 @@ def test_an_epoch_that_looks_at_files_while_they_are_merged(tmp_path, small, mon
         return look(file)
 
     monkeypatch.setattr(ages.log, "segments", segments)
-    assert ages.log.unneeded(dict.fromkeys(ages.ids, 0), ages.ids) == []
-    merging.join()
+    with at_steps(once("compaction written", written.set)):
+        assert ages.log.unneeded(dict.fromkeys(ages.ids, 0), ages.ids) == []
+        merging.join()
     (merged,) = ages.home.catalog.files("slices")
     assert merged.level == 1
 
@@ -251,11 +252,8 @@ def test_a_stream_is_answered_alike_with_and_without(spark, tmp_path, small):
         files.add(start, start + 8)
     engine = engine_on(files, tmp_path / "home")
     engine.run(seal=False)
-    with engine._home.running():
-        Compactor(engine._home, lambda: 0.0).compact()
-    merged = [
-        file for kind in ("results", "slices") for file in engine._home.catalog.files(kind) if file.level
-    ]
+    compact(engine)
+    merged = [file for file in committed_files(tmp_path / "home", "results", "slices") if file.level]
     assert {file.kind for file in merged} == {"results", "slices"}
     files.add(80, 90)
     again = engine_on(files, tmp_path / "home")  # which reads the merged slices
@@ -289,13 +287,11 @@ def test_late_rows_and_dead_letters_are_kept_for_their_retain(spark, tmp_path, s
         files.add(start, start + 1)
     engine = engine_on(files, tmp_path / "home", clock=lambda: now[0], retain="1 hour")
     engine.run(seal=False)
-    with engine._home.running():
-        Compactor(engine._home, lambda: now[0]).compact()
-    assert [file.level for file in engine._home.catalog.files("late")] == [1, 0]
+    compact(engine, lambda: now[0])
+    assert [file.level for file in committed_files(tmp_path / "home", "late")] == [1, 0]
     assert engine.late("events").count() == 40
     now[0] += 3601
-    with engine._home.running():
-        Compactor(engine._home, lambda: now[0]).compact()
+    compact(engine, lambda: now[0])
     assert engine.late("events").count() == 40  # no epoch has seen that it is later
     files.add(4, 5)
     engine.run(seal=False)
@@ -430,7 +426,7 @@ def test_queries_are_read_once_if_answers_may_have_expired_and_otherwise_not_at_
     assert readings() == 0
 
 
-def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(tmp_path, small, monkeypatch):
+def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(tmp_path, small):
     ages = Ages(tmp_path / "home")
     ages.queries, (other,) = ages.queries[:1], ages.queries[1:]
     ages.epoch(0)
@@ -443,10 +439,8 @@ def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(t
     query = ages.queries[0]
     elsewhere.catalog.add_query(query.name, query.sql, query.stream, query.schema, 5_000_000)
     looked = Event()
-    monkeypatch.setattr(
-        faults, "on_step", lambda step: looked.set() if step == "compacted files removed" else 0
-    )
-    with ages.home.running(), compactor.working():
+    at_end = at_steps(once("compacted files removed", looked.set))
+    with at_end, ages.home.running(), compactor.working():
         assert looked.wait(60)
     assert [file.first_epoch for file in ages.home.catalog.files("results")] == [1]
 

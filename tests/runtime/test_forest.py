@@ -8,10 +8,11 @@ from typing import Any
 
 import pyarrow as pa
 
+from tests.harness.plans import pass_apart, past_of, tree_changed, windows_priced
 from windrow.aggregates import Call, aggregate
 from windrow.operators.aggregate.window_aggregate import BEGINNING
 from windrow.planner.sharing import SECONDS, Weaver
-from windrow.runtime.state.forest import Forest, _Past
+from windrow.runtime.state.forest import Forest
 from windrow.runtime.state.trees import Membership, RunningTree
 from windrow.slicing import Window
 
@@ -22,13 +23,13 @@ def query(window: Window, *aggregates: Any) -> Any:
     return SimpleNamespace(plan=SimpleNamespace(window=window, aggregates=aggregates or (SUM,), keys=()))
 
 
-def past(evaluated: int, *members: tuple[Window, int | None]) -> _Past:
+def past(evaluated: int, *members: tuple[Window, int | None]) -> Any:
     """Of a tree with these windows, each with the instant when it joined."""
     tree = RunningTree(1, {})
     for number, (window, joined) in enumerate(members):
         after = BEGINNING if joined is None else joined + window.range
         tree.members[number] = Membership(query(window), joined, after)
-    return _Past(tree, evaluated)
+    return past_of(tree, evaluated)
 
 
 def test_slices_tell_as_far_back_as_the_longest_window_keeps_them() -> None:
@@ -67,11 +68,11 @@ def test_passes_are_priced_when_trees_change() -> None:
     regular = [Window(60 * second, slide * second) for slide in range(7, 30)]
     odd, even = Window(60 * second, 13 * second + 7), Window(60 * second, 2 * second)
     trees = [tree_of(1, *regular), tree_of(2, odd)]
-    assert [forest._separate("alike", trees) for _ in range(3)] == [True] * 3
+    assert [pass_apart(forest, "alike", trees) for _ in range(3)] == [True] * 3
     assert asked == ["events"]
     trees[1] = tree_of(2, even)
-    forest._planned.pop(2)  # as whoever changes a tree does
-    assert [forest._separate("alike", trees) for _ in range(3)] == [False] * 3
+    tree_changed(forest, 2)
+    assert [pass_apart(forest, "alike", trees) for _ in range(3)] == [False] * 3
     assert asked == ["events"] * 2
 
 
@@ -86,4 +87,4 @@ def test_a_tree_that_all_queries_are_about_to_leave_still_costs_what_it_does() -
     forest = Forest(SimpleNamespace(nodes=1), "events")  # type: ignore[arg-type]
     weaver = Weaver.of(1000.0, None, grouped=False, hint=None)
     assert not tree.windows
-    assert set(forest._woven(tree, weaver).windows) == {Window(60, 20), Window(60, 30)}
+    assert windows_priced(forest, tree, weaver) == {Window(60, 20), Window(60, 30)}

@@ -20,12 +20,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Event, Thread
 
+from tests.harness.faults import STEPS
 from tests.quick_java import QUICK_JAVA
 from tests.soak.child import DISTURBANCES, ENDS
 from tests.soak.contents import Contents, contents, differences, undelivered, unsound
 from tests.soak.damages import another_moment, cut_short
 from tests.soak.scenario import STORY
-from windrow.runtime.faults import STEPS
 
 ROOT = Path(__file__).parents[2]
 PATIENCE = 600

@@ -1,33 +1,19 @@
-"""Proof that the harness can fail: each of these breaks the engine, and the comparison must notice.
+"""Engines with a bug in them: each of these breaks the engine, and comparisons must notice.
 
-python -m tests.soak.breakages
-
-Works on the running code: the broken source is compiled, and the function gets its code.
+Works on the running code: the broken source is compiled, and the function gets its code. `tests/soak/proof.py`
+plays stories with them.
 """
 
 from __future__ import annotations
 
 import importlib
-import sys
-import tempfile
 import types
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from tests.soak.contents import Contents, contents
-from tests.soak.harness import judge
-from tests.soak.interruptions import BEFORE_COMMIT, IN_AN_EPOCH, Interruptions
-from tests.soak.scenario import SHORT, compact_often, play
-from windrow.errors import HomeError
-from windrow.runtime.home import compaction
-from windrow.runtime.spark import patience
-from windrow.runtime.spark.session import local_session
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from tests.harness.faults import BEFORE_COMMIT, IN_AN_EPOCH
 
 
 @dataclass(frozen=True)
@@ -166,51 +152,3 @@ def _code(within: types.CodeType, qualified: str) -> types.CodeType:
             if qualified.startswith(f"{constant.co_qualname}."):
                 return _code(constant, qualified)
     raise LookupError(qualified)
-
-
-def main(chosen: list[str]) -> int:
-    """Break the engine in every way, one after the other; 1 if a breakage goes unnoticed."""
-    compact_often()
-    compaction.FAN = 2
-    patience.PAUSES = (0.0,) * len(IN_AN_EPOCH)
-    spark = local_session("windrow-breakages")
-    unnoticed = 0
-    with tempfile.TemporaryDirectory(prefix="windrow-broken-") as name:
-        directory = Path(name)
-        play(SHORT, directory / "sound", spark)
-        truth = contents(directory / "sound" / "home")
-        if found := _attempt(SOUND, truth, directory / "control", spark):
-            print("the engine as it is fails already:", *found, sep="\n    ")
-            return 1
-        for number, breakage in enumerate(BREAKAGES):
-            if chosen and not any(word in breakage.name for word in chosen):
-                continue
-            report = _attempt(breakage, truth, directory / str(number), spark)
-            unnoticed += not report
-            print(
-                f"{'noticed' if report else 'UNNOTICED'}: {breakage.name}",
-                *report[:4],
-                sep="\n    ",
-                flush=True,
-            )
-    spark.stop()
-    return 1 if unnoticed else 0
-
-
-def _attempt(breakage: Breakage, truth: Contents, directory: Path, spark: SparkSession) -> list[str]:
-    interruptions = Interruptions(breakage.steps, passing=breakage.passing)
-    try:
-        with broken(breakage):
-            interruptions.play(directory, spark, same_engine=breakage.same_engine)
-            found = judge(truth, directory)
-    except HomeError as error:  # the engine itself noticed; anything else is no proof
-        return [f"HomeError: {error}"]
-    return (
-        [f"interrupted {len(interruptions.done)} times; {len(found)} lines of report", *found]
-        if found
-        else []
-    )
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

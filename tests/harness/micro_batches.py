@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import dataclass
 
 from windrow.runtime.epochs.epoch import Epochs
 from windrow.runtime.epochs.stage import StreamRunner
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What became of a batch."""
+
+    passes: dict[str, int]
+    """How many passes over the batch each query took, by name."""
+    failed: dict[str, Exception]
+    """The queries that it put into quarantine, by name, and why."""
 
 
 class Feed:
@@ -17,11 +28,12 @@ class Feed:
         self._epochs = Epochs(engine.spark, engine._home)
 
     def batch(self, frame, number):
-        """Commit a batch; what was staged of it, None if it had been committed before."""
+        """Commit a batch; what became of it, or None if it had been committed before."""
         with self._runner.staged(frame, number, self._queries, lambda queries: {}) as part:
-            if part is not None:
-                self._epochs.run(part)
-            return part
+            if part is None:
+                return None
+            self._epochs.run(part)
+            return Fed({name: len(tables) for name, tables in part.partials.items()}, part.failed)
 
     def beat(self):
         """Let time go on without rows."""
@@ -36,7 +48,9 @@ class Feed:
 
 @contextmanager
 def feeding(engine, stream, clock=lambda: 0.0):
-    """Hold the home of an engine and feed one of its streams."""
+    """Hold the home of an engine and feed one of its streams, for the queries that the engine was told of and
+    those that the home has."""
+    engine._registry.resume()
     with engine._home.running():
         yield Feed(engine, stream, clock)
         stored = [query.stored for query in engine._queries.values()]
