@@ -12,21 +12,22 @@ import json
 import sys
 import time
 from contextlib import contextmanager
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import DataFrame, SparkSession
 
 
-def _session(*, archived: bool = True) -> SparkSession:
+def _session(*, archived: bool = True, meanwhile: Callable[[], object] | None = None) -> SparkSession:
     # No more of Windrow is imported than this: Spark's own start must not pay for the rest.
     from windrow.runtime.spark.session import local_session, start
 
-    return (local_session if archived else start)("windrow-recovery")
+    return local_session("windrow-recovery", meanwhile) if archived else start("windrow-recovery")
 
 
 def plain(since: float, source: str, checkpoint: str, aggregate: bool, archived: bool) -> dict[str, Any]:
@@ -59,7 +60,7 @@ def plain(since: float, source: str, checkpoint: str, aggregate: bool, archived:
 
 def windrow(since: float, home: str) -> dict[str, Any]:
     """An engine on a home that is there, to the first answers committed, and the epochs after that."""
-    spark = _session()
+    spark = _session(meanwhile=lambda: import_module("windrow.api.engine"))
     session = time.time() - since
     from windrow import Engine
     from windrow.runtime import faults

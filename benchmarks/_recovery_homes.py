@@ -151,9 +151,8 @@ def make_home(spark: SparkSession, history: History, directory: Path) -> dict[st
 
 def _age(engine: Any, history: History, first: Any) -> None:
     """Commit the epochs that follow the first one."""
-    from windrow.planner import Bounds, share_passes
-    from windrow.runtime.epochs.stage import Part
-    from windrow.runtime.spark.collect import Tally, collect
+    from windrow.planner import Bounds, Tally, share_passes
+    from windrow.runtime.spark.collect import collect
 
     running = engine._running
     runner, queries = running._runner(STREAM), running._queries_of(STREAM)
@@ -179,11 +178,16 @@ def _age(engine: Any, history: History, first: Any) -> None:
                     rows=runner.progress.rows + rows,
                     offsets=None,  # Spark's record is made afterwards
                 )
-                trees = runner.forest.arrange(queries, runner.progress.latest, runner.evaluated)
-                part = Part(
-                    runner, queries, trees, progress, progress.clock, runner.evaluated, epoch,
-                    Tally(latest, rows, 0, 0), {QUERY: [partials]},
-                )  # fmt: skip
+                part = runner._planned(queries)
+                (operator,) = part.operators
+                part = replace(
+                    part,
+                    progress=progress,
+                    clock=progress.clock,
+                    batch=epoch,
+                    tally=Tally(latest, rows, 0, 0),
+                    tables={operator: [partials]},
+                )
                 running._commit([part])
         # Between the epochs of a stream there is time; here compaction may have fallen behind.
         with engine._home.running():

@@ -199,18 +199,19 @@ class ManyQueries:
         begun = time.perf_counter()
         reports = []
         with Engine(home, spark=self.spark, optimizer=optimizer) as engine:
-            engine._home.constants = self.constants
+            engine._plan.settings = replace(engine._plan.settings, constants=self.constants)
             engine.stream("readings", data, "ts", options={"maxFilesPerTrigger": str(files_a_batch)})
             engine.execute("\n".join(f"CREATE QUERY q{i} AS {sql};" for i, sql in enumerate(statements)))
             registered = time.perf_counter()
             engine.on_epoch = reports.append
             engine.run(seal=False)
             done = time.perf_counter()
-            ((trees, size),) = engine._home.catalog.rows("SELECT count(*), sum(bytes) FROM trees")
-            (runner,) = engine._running._runners.values()
-            groups = runner.forest.groups(engine._queries.values())
-            passes = len(runner._planned.of([{q.stored.name: q.plan for q in group} for group in groups]))
-            estimated = SPAN * runner.forest.cost()
+            ((trees, size),) = engine._home.catalog.rows("SELECT count(*), sum(bytes) FROM operators")
+            passes = len(engine.explain().plan.inputs["readings"].passes)
+            # Priced by the rate that was observed in the end.
+            queries = list(engine._queries.values())
+            plan = engine._running.next_plan(queries, engine._plan.settings, anew=True)
+            estimated = SPAN * sum(operator.price.cost for operator in plan.operators.values())
         shutil.rmtree(home)
         writing = sum(report.writing_seconds for report in reports)
         return Run(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from windrow.runtime.home.catalog import DataFile, Progress
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, DataFile, Epoch, Progress
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +32,8 @@ def make_home(path: Path) -> None:
         broken = home.catalog.add_query("broken", "SELECT 1 / 0 AS delay FROM flights", "flights", SCHEMA)
         progress = Progress(0, WATERMARK, WATERMARK, clock=CLOCK - 10, rows=1_200, late=3, dead=1)
         with home.catalog.transaction() as database:
-            database.execute("INSERT INTO trees VALUES (1, 'flights', 0, NULL, 7, 560)")
+            database.execute("INSERT INTO operators VALUES (1, 0, NULL, '[0, 0, 0]', NULL, 7, 560, 1)")
+            database.execute("INSERT INTO ports VALUES (1, 0, 'flights', 'monotonic')")
             database.execute("INSERT INTO members VALUES (1, ?, NULL, 0, 1 << 62)", (delays.id,))
         epoch = Epoch(
             number=0,
@@ -53,19 +54,27 @@ def make_home(path: Path) -> None:
         home.close()
 
 
+def take_back_to_format_5(execute):
+    """Make the tables of a catalog those of format 5, which knew trees of one stream in place of a plan."""
+    execute(
+        "CREATE TABLE trees (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL COLLATE NOCASE, "
+        "shared INTEGER NOT NULL, node INTEGER, entries INTEGER NOT NULL DEFAULT 0, "
+        "bytes INTEGER NOT NULL DEFAULT 0)"
+    )
+    execute(
+        "INSERT INTO trees SELECT o.id, p.stream, o.shared, o.node, o.entries, o.bytes FROM operators o "
+        "JOIN ports p ON p.operator = o.id"
+    )
+    execute("ALTER TABLE members RENAME COLUMN operator TO tree")
+    for table in ("bound", "inputs", "operators", "ports"):
+        execute(f"DROP TABLE {table}")
+    execute("UPDATE about SET format = 5")
+
+
 def take_back_to_format_4(execute):
     """Make the tables of a catalog those of format 4, which did not know of owners and of the epochs' clock."""
+    take_back_to_format_5(execute)
     for column in ("token", "owner", "clock"):
         execute(f"ALTER TABLE about DROP COLUMN {column}")
     execute("ALTER TABLE progress DROP COLUMN offsets")
     execute("UPDATE about SET format = 4")
-
-
-def take_back_to_format_3(execute):
-    """Make the tables of a catalog those of format 3, in which every query had a state of its own."""
-    take_back_to_format_4(execute)
-    for table in ("trees", "members"):
-        execute(f"DROP TABLE {table}")
-    for column in ("entries", "state_bytes"):
-        execute(f"ALTER TABLE queries ADD COLUMN {column} INTEGER NOT NULL DEFAULT 0")
-    execute("UPDATE about SET format = 3")

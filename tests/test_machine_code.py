@@ -73,6 +73,9 @@ def test_processes_that_write_at_once_do_not_mix_up_their_code(tmp_path):
 
 def test_a_file_that_is_for_other_types_is_not_believed(tmp_path):
     files = FileForEach(str(tmp_path), "kernel", b"source")
+    files.save("floats", "code for floats")
+    (floats,) = tmp_path.glob("*.nbc")
     files.save("whole numbers", "code for whole numbers")
-    (tmp_path / files._file("whole numbers")).rename(tmp_path / files._file("floats"))
+    (whole_numbers,) = set(tmp_path.glob("*.nbc")) - {floats}
+    whole_numbers.replace(floats)
     assert files.load("floats") is None

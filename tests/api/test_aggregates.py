@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import windrow
 from tests.api.test_same_answers import EPOCH, SCHEMA, SECOND, frame, rows, split_late, statement, windows
 from tests.examples import examples
-from tests.micro_batches import feeding
+from tests.harness.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, same, weights
 from windrow.slicing import Window
 

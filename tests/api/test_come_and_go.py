@@ -4,7 +4,6 @@ from where they say on, and what cannot be done disturbs nobody."""
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from threading import Event
 
 import pytest
 from hypothesis import given, settings
@@ -12,13 +11,13 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.examples import examples
+from tests.harness.faults import ACCEPTING, ANALYSIS, at_steps, disturbed
+from tests.harness.on_disk import committed_files, committed_query
+from tests.harness.readers import readers_stay, turn_taken
 from tests.oracle import assert_same_answers, recomputed, weights
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, same_events
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in
 from windrow.api.homes import home_status
-from windrow.runtime import faults
-from windrow.runtime.epochs.stage import StreamRunner
-from windrow.runtime.home.requests import Requests
 from windrow.slicing import Window
 
 QUERIES = {  # the second one needs a column that the others do not
@@ -122,28 +121,18 @@ def test_a_query_on_a_stream_that_is_not_read_has_it_read(spark, files, tmp_path
 
 
 @pytest.mark.parametrize(("name", "since"), [("counts", 39.9), ("texts", 59.9)])
-def test_a_query_begins_between_two_batches_that_have_what_it_needs(
-    spark, files, tmp_path, monkeypatch, name, since
-):
+def test_a_query_begins_between_two_batches_that_have_what_it_needs(spark, files, tmp_path, name, since):
     """A batch waits for its turn when a query comes, and a heartbeat gets in first. Either may begin with
     the query, but then the other must have it too; and this batch was read without the column `x`."""
-    engine, handed_out, staged = engine_on(files, tmp_path / "home"), Event(), StreamRunner.staged
-
-    def told(*arguments, **options):
-        handed_out.set()
-        return staged(*arguments, **options)
-
+    engine = engine_on(files, tmp_path / "home")
     with engine.start(trigger="50 milliseconds") as live:
         live.process_available()
-        with monkeypatch.context() as patch:
-            patch.setattr(StreamRunner, "staged", told)
-            patch.setattr(engine._running, "keep_up", lambda: None)
-            reader = engine._running.readers["events"]
-            with reader.runner._turn:
+        with readers_stay(engine):
+            with turn_taken(engine, "events") as turn:
                 files.add(40, 60)
-                assert handed_out.wait(60)
+                turn.wait_for_batch()
                 engine.query(name, sql_of(*QUERIES[name]))
-                engine._running._commit_heartbeat([(reader.runner, reader.queries)])
+                turn.beat()
             live.process_available()
         live.process_available()
         files.add(60, 80)
@@ -154,19 +143,19 @@ def test_a_query_begins_between_two_batches_that_have_what_it_needs(
     assert assert_complete_from_there_on(engine, name, same_events(0, 80)) > 5
 
 
-def test_a_drop_in_the_middle_of_an_epoch_leaves_nothing_behind(spark, files, tmp_path, monkeypatch):
+def test_a_drop_in_the_middle_of_an_epoch_leaves_nothing_behind(spark, files, tmp_path):
     engine = engine_on(files, tmp_path / "home")
     engine.query("sums", sql_of(*QUERIES["sums"]))
-    schema = engine._home.catalog.query("sums").schema_id
+    schema = committed_query(tmp_path / "home", "sums").schema_id
 
     def drop(step):
         if step == "files written" and "sums" in engine.queries:
             engine.drop("sums")
 
-    monkeypatch.setattr(faults, "on_step", drop)
-    engine.run(seal=True)
+    with at_steps(drop):
+        engine.run(seal=True)
     assert engine.queries == ["q"]
-    assert engine._home.catalog.files("results", schema) == []
+    assert committed_files(tmp_path / "home", "results", owner=schema) == []
     assert_answers(engine, same_events(0, 40))
 
     # the last one of its stream: its slices go with it
@@ -178,8 +167,8 @@ def test_a_drop_in_the_middle_of_an_epoch_leaves_nothing_behind(spark, files, tm
         if step == "files written" and engine.queries:
             engine.drop("q")
 
-    monkeypatch.setattr(faults, "on_step", drop_q)
-    engine.run(seal=False)
+    with at_steps(drop_q):
+        engine.run(seal=False)
     assert home_status(tmp_path / "home2").bytes == {}
 
 
@@ -270,18 +259,16 @@ def test_what_was_asked_for_while_no_engine_ran_is_done_by_the_next(spark, files
     assert assert_complete_from_there_on(engine, "counts", same_events(0, 60)) == 25
 
 
-def test_a_crash_before_the_answer_is_a_crash_before_the_change(spark, files, tmp_path, monkeypatch):
+def test_a_crash_before_the_answer_is_a_crash_before_the_change(spark, files, tmp_path):
     home = tmp_path / "home"
     engine_on(files, home).run(seal=False)
     add_queries(home, [named_query("counts", sql_of(*QUERIES["counts"]))])
 
-    def die(database, group):
+    def die(*_):
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patch:
-        patch.setattr(Requests, "accept", die)
-        with pytest.raises(KeyboardInterrupt):
-            windrow.Engine(home, spark=spark).run(seal=True)
+    with disturbed(ACCEPTING, die), pytest.raises(KeyboardInterrupt):
+        windrow.Engine(home, spark=spark).run(seal=True)
     assert [query.name for query in home_status(home).queries] == ["q"]
     assert [request.condition for request in home_status(home).requests] == ["waiting"]
     engine = windrow.Engine(home, spark=spark)
@@ -290,21 +277,20 @@ def test_a_crash_before_the_answer_is_a_crash_before_the_change(spark, files, tm
     assert engine.status().requests == ()
 
 
-def test_many_queries_are_registered_by_one_question_to_spark(spark, files, tmp_path, monkeypatch):
+def test_many_queries_are_registered_by_one_question_to_spark(spark, files, tmp_path):
     """They differ in RANGE and SLIDE only, which are no business of Spark's."""
     engine = engine_on(files, tmp_path / "home")
     engine.query("counts", sql_of(*QUERIES["counts"]))
-    monkeypatch.setattr(engine._analyst, "_ask", lambda *_: pytest.fail("asked again"))
     many = [
         f"CREATE QUERY counts_{r}_{s} AS {sql_of(Window(r * SECOND, s * SECOND), *QUERIES['counts'][1:])}"
         for r in range(1, 8)
         for s in range(1, 8)
     ]
-    assert len(engine.execute(";\n".join(many))) == 49
-    assert len(engine.queries) == 51
-    later = windrow.Engine(tmp_path / "home", spark=spark)
-    monkeypatch.setattr(later._analyst, "_ask", lambda *_: pytest.fail("asked again"))
-    assert later.explain() == engine.explain()
+    with disturbed(ANALYSIS, lambda *_: pytest.fail("asked again")):
+        assert len(engine.execute(";\n".join(many))) == 49
+        assert len(engine.queries) == 51
+        later = windrow.Engine(tmp_path / "home", spark=spark)
+        assert later.explain() == engine.explain()
 
 
 def test_dropping_and_adding_under_the_same_name_is_another_query(spark, files, tmp_path):

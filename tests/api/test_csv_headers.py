@@ -8,6 +8,7 @@ import os
 import pytest
 
 import windrow
+from tests.harness.on_disk import forget_in_definition
 from tests.streams import Lines, answers, text_engine
 from windrow.runtime.spark import patience
 from windrow.runtime.spark.headers import HeaderLines
@@ -156,8 +157,7 @@ def test_a_home_that_went_by_places_goes_on_so(spark, lines, tmp_path, caplog):
     lines.add("ts,v,k\n2020-01-01 00:00:00,4,a\n")
     engine = named_engine(spark, lines, tmp_path / "home")
     engine.run(seal=False)
-    name, kind, definition = engine._home.catalog.definition("s")
-    engine._home.catalog.define(name, kind, {k: v for k, v in definition.items() if k != "by_name"})
+    forget_in_definition(tmp_path / "home", "s", "by_name")
     lines.add("k,v,ts\n2020-01-01 00:00:01,1,a\n")
     lines.add("k,v,ts\n2020-01-01 00:00:02,2,a\n")
     engine = named_engine(spark, lines, tmp_path / "home", {"maxFilesPerTrigger": "1"})

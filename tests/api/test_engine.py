@@ -8,11 +8,13 @@ import pyarrow as pa
 import pytest
 
 import windrow
+from tests.harness.faults import TIDYING, at_steps, disturbed
+from tests.harness.on_disk import committed_paths, set_format
+from tests.harness.plans import declared_stream
+from tests.harness.readers import columns_read
 from tests.oracle import assert_same_answers, native
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, events, same_events
 from windrow.api import engine as engine_module
-from windrow.runtime import faults
-from windrow.runtime.epochs import stage
 from windrow.runtime.spark import patience
 from windrow.slicing import Window
 
@@ -75,16 +77,16 @@ def test_a_batch_that_spark_noted_and_did_not_plan_is_the_same_batch_later(spark
     assert not list(offsets.glob("*.tmp"))
 
 
-def test_sources_of_the_users_are_left_to_spark(spark, files, tmp_path, monkeypatch):
+def test_sources_of_the_users_are_left_to_spark(spark, files, tmp_path):
     """The log of a frame with several sources, some of them used twice, is not for others to tidy."""
-    monkeypatch.setattr(stage, "tidy", lambda folder: pytest.fail("not ours"))
     rows = spark.readStream.schema("ts TIMESTAMP, k LONG, v DOUBLE").parquet(str(files.path))
-    for _ in range(2):
-        engine = windrow.Engine(tmp_path / "home", spark=spark)
-        engine.stream("events", rows.where("k > 2").union(rows.where("k <= 2")), timestamp="ts")
-        engine.query("q", SQL)
-        engine.run(seal=False)
-    engine.run(seal=True)
+    with disturbed(TIDYING, lambda *_: pytest.fail("not ours")):
+        for _ in range(2):
+            engine = windrow.Engine(tmp_path / "home", spark=spark)
+            engine.stream("events", rows.where("k > 2").union(rows.where("k <= 2")), timestamp="ts")
+            engine.query("q", SQL)
+            engine.run(seal=False)
+        engine.run(seal=True)
     assert_answers(engine, same_events(0, 90))
 
 
@@ -264,7 +266,7 @@ def test_a_live_engine_answers_as_rows_come(spark, files, tmp_path):
 def test_only_the_columns_in_use_are_read(spark, files, tmp_path):
     engine = engine_on(files, tmp_path / "home")
     assert "scan events: ts, k, v" in engine.explain()
-    assert engine._running.columns_in_use("events") == ["ts", "k", "v"]
+    assert columns_read(engine, "events") == ["ts", "k", "v"]
 
 
 def test_null_and_absurd_timestamps_enter_no_window_and_move_nothing(spark, tmp_path):
@@ -361,17 +363,16 @@ def test_a_failing_epoch_leaves_nothing_and_the_next_attempt_goes_on(spark, file
             raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(patience, "PAUSES", ())
-    monkeypatch.setattr(faults, "on_step", full)
     failing = engine_on(files, home)
     told = r"epoch 1 could not be committed to .*: no space left on device; free some, and start again: nothing is lost"
-    with pytest.raises(windrow.HomeError, match=told):
+    with at_steps(full), pytest.raises(windrow.HomeError, match=told):
         failing.run(seal=True)
-    monkeypatch.setattr(faults, "on_step", None)
     engine = engine_on(files, home)
     engine.run(seal=True)
     assert_answers(engine, same_events(0, 90))
-    listed = {engine._home.path / path for (path,) in engine._home.catalog.rows("SELECT path FROM files")}
-    assert listed == {path for path in home.rglob("*") if path.suffix in (".parquet", ".slices")}
+    assert committed_paths(home) == {
+        path for path in home.rglob("*") if path.suffix in (".parquet", ".slices")
+    }
 
 
 def test_a_query_that_fails_in_spark_says_which_and_why(spark):
@@ -458,7 +459,7 @@ def test_wrong_arguments_are_named(spark, call, message):
 def test_a_timedelta_is_a_duration(spark):
     with windrow.Engine(spark=spark) as engine:
         engine.stream("s", events(spark, 0, 1), timestamp="ts", delay=timedelta(minutes=1))
-        assert engine._relations.stream("s").delay == 60 * SECOND
+        assert declared_stream(engine, "s").delay == 60 * SECOND
 
 
 def test_statements_are_kept_all_or_none(spark, tmp_path):
@@ -519,12 +520,10 @@ def test_a_batch_compiles_no_code_of_its_own(spark, files, tmp_path):
 
 
 def test_home_of_another_format_is_refused(spark, tmp_path):
-    engine = windrow.Engine(tmp_path / "home", spark=spark)
-    with engine._home.catalog.transaction() as database:
-        database.execute("UPDATE about SET format = 99")
-    engine.close()
+    windrow.Engine(tmp_path / "home", spark=spark).close()
+    set_format(tmp_path / "home", 99)
     with pytest.raises(
-        windrow.HomeError, match="has format 99 and this Windrow reads up to 5; use a newer Windrow"
+        windrow.HomeError, match="has format 99 and this Windrow reads up to 6; use a newer Windrow"
     ):
         windrow.Engine(tmp_path / "home", spark=spark)
     (tmp_path / "file").write_text("not a directory")

@@ -115,6 +115,6 @@ def test_one_huge_file_is_one_batch_in_bounded_memory(spark, tmp_path):
     engine.on_epoch = reports.append
     engine.run(seal=False)
     assert [report.rows for report in reports] == [600_000]
-    assert engine._home.catalog.query("q").entries <= 5 * 6
+    assert engine.status().queries[0].entries <= 5 * 6
     engine.run(seal=True)
     assert sum(row.n for row in engine.results("q").collect()) == 3 * 600_000

@@ -18,7 +18,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 import windrow
 from tests.api.test_same_answers import EPOCH, SCHEMA, frame, rows, split_late, statement, windows
 from tests.examples import examples
-from tests.micro_batches import feeding
+from tests.harness.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, same, weights
 from windrow.operators.aggregate import ordered_values
 from windrow.slicing import Window

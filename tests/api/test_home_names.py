@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from tests.harness.on_disk import committed_files, compact
 from tests.streams import SQL, Files, Lines, answers, assert_answers, same_events, text_engine
 from windrow.runtime.home import compaction
-from windrow.runtime.home.catalog import FOLDERS
-from windrow.runtime.home.compaction import Compactor
+from windrow.runtime.home.records import FOLDERS
 
 
 def minute(number):
@@ -31,9 +31,8 @@ def test_a_home_with_the_letters_of_a_pattern_runs_and_is_read_as_any_other(spar
     engine = text_engine(spark, lines, home)
     engine.sink("q", given.__setitem__)
     engine.run(seal=False)
-    with engine._home.running():
-        Compactor(engine._home, lambda: 0.0).compact()
-    merged = {kind for kind in FOLDERS if any(file.level for file in engine._home.catalog.files(kind))}
+    compact(engine)
+    merged = {file.kind for file in committed_files(home, *FOLDERS) if file.level}
     assert merged >= {"results", "late", "dead"}
     shutil.copytree(home, tmp_path / "h1 and more a")  # what the pattern would find: the same files
     lines.add(minute(3))

@@ -9,9 +9,9 @@ import weakref
 
 import pytest
 
+from tests.harness.faults import READER_START, disturbed
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.api import running
-from windrow.runtime.epochs.reader import Reader
 
 
 @pytest.fixture
@@ -26,21 +26,20 @@ def test_a_run_leaves_nothing_in_memory(spark, files, tmp_path, monkeypatch):
     """Neither here nor in the JVM, where each reader has a query, and each query its reader's callback."""
     monkeypatch.setattr(running, "LITTER", 10)
     readers = []
-    start = Reader.start
 
-    def noted(reader, **trigger):
+    def noted(number, call, reader):
         readers.append(weakref.ref(reader))
-        start(reader, **trigger)
+        call()
 
-    monkeypatch.setattr(Reader, "start", noted)
     engine = engine_on(files, tmp_path / "home")
     gc.disable()  # only the engine's own collections count
     try:
-        engine.run(seal=False)
-        with engine.start() as live:
-            live.process_available()
-        del live
-        engine.run(seal=False)  # collects what the one before has left
+        with disturbed(READER_START, noted):
+            engine.run(seal=False)
+            with engine.start() as live:
+                live.process_available()
+            del live
+            engine.run(seal=False)  # collects what the one before has left
         patience = time.monotonic() + 60
         while any(reader() for reader in readers[:-1]) and time.monotonic() < patience:
             spark.sparkContext._jvm.System.gc()

@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from threading import Event
 
 import pytest
 
+from tests.harness.faults import at_steps, once
+from tests.harness.readers import somebody_waits_for_an_epoch, watched_reader
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.api.clients import add_queries, drop_queries, named_query
-from windrow.runtime import faults
 
 PATIENCE = 60
 """Seconds after which something is taken to wait for the batch; nobody waits that long where all is well."""
@@ -20,24 +22,22 @@ TEXTS = "SELECT MAX(x) AS most FROM events [RANGE 10 SECONDS SLIDE 10 SECONDS]"
 """Needs a column that nobody has read so far."""
 
 
-class Held:
-    """A batch that has reached a step and stays there until it is let go."""
+@contextmanager
+def held_at(step, come):
+    """Let rows come, and keep the batch that first reaches a step there until the end of the block."""
+    there, gone = Event(), Event()
 
-    def __init__(self, monkeypatch, step):
-        self._there, self._gone = Event(), Event()
+    def hold():
+        there.set()
+        assert gone.wait(2 * PATIENCE)
 
-        def hold(reached):
-            if reached == step and not self._there.is_set():
-                self._there.set()
-                assert self._gone.wait(2 * PATIENCE)
-
-        monkeypatch.setattr(faults, "on_step", hold)
-
-    def __enter__(self):
-        assert self._there.wait(PATIENCE)
-
-    def __exit__(self, *_):
-        self._gone.set()
+    with at_steps(once(step, hold)):
+        try:
+            come()
+            assert there.wait(PATIENCE)
+            yield
+        finally:
+            gone.set()
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def streams(spark, tmp_path):
     return engine, events, clock
 
 
-def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_path, monkeypatch):
+def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_path):
     """Not even if a reader has to be replaced as soon as the batch is over, and others wait behind it."""
     engine, events, clock = streams
     home, beats = tmp_path / "home", []
@@ -61,15 +61,17 @@ def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_p
     with ThreadPoolExecutor() as client, engine.start(trigger="50 milliseconds") as live:
         live.process_available()
         beats.clear()
-        held = Held(monkeypatch, "batch staged")
-        events.add(40, 60)
-        events.add(60, 70)
-        events.add(70, 80)
-        with held:
+
+        def come():
+            events.add(40, 60)
+            events.add(60, 70)
+            events.add(70, 80)
+
+        with held_at("batch staged", come):
             asked = client.submit(add_queries, home, [named_query("texts", TEXTS)])
             assert asked.result(PATIENCE) == "added"
-            reader = engine._running.readers["events"]
-            while not reader.retired:
+            reader = watched_reader(engine, "events")
+            while not reader.is_retired:
                 live.wait(0.01)
             asked = client.submit(add_queries, home, [named_query("more", COUNT.format("events"))])
             assert asked.result(PATIENCE) == "added"
@@ -77,10 +79,10 @@ def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_p
             while not beats:
                 live.wait(0.01)
             assert [(beat.stream, beat.batch, beat.idle) for beat in beats] == [("quiet", None, True)]
-            assert engine._running.readers["events"] is reader
+            assert not reader.is_replaced
         live.process_available()
         assert live.active
-        assert engine._running.readers["events"] is not reader
+        assert reader.is_replaced
     engine.run(seal=True)
     texts, more = (
         next(query for query in engine.status().queries if query.name == name) for name in ("texts", "more")
@@ -92,31 +94,31 @@ def test_a_long_batch_holds_up_neither_requests_nor_other_streams(streams, tmp_p
     assert_answers(engine, same_events(0, 80))
 
 
-def test_a_request_does_not_wait_for_the_epoch_that_a_heartbeat_waits_for(streams, tmp_path, monkeypatch):
+def test_a_request_does_not_wait_for_the_epoch_that_a_heartbeat_waits_for(streams, tmp_path):
     engine, events, clock = streams
     with ThreadPoolExecutor() as client, engine.start(trigger="50 milliseconds") as live:
         live.process_available()
-        held = Held(monkeypatch, "queries answered")
-        events.add(40, 60)
-        with held:
+        with held_at("queries answered", lambda: events.add(40, 60)):
             clock[0] += 100
-            while not engine._running._epochs._waiting:  # the heartbeat of the other stream
+            while not somebody_waits_for_an_epoch(engine):  # the heartbeat of the other stream
                 live.wait(0.01)
             assert client.submit(drop_queries, tmp_path / "home", ["q"]).result(PATIENCE) == "dropped"
         live.process_available()
         assert live.active
 
 
-def test_a_reader_that_is_to_be_replaced_is_though_nobody_needs_it_any_more(streams, monkeypatch):
+def test_a_reader_that_is_to_be_replaced_is_though_nobody_needs_it_any_more(streams):
     engine, events, _ = streams
     with ThreadPoolExecutor() as client, engine.start(trigger="50 milliseconds") as live:
         live.process_available()
-        held = Held(monkeypatch, "batch staged")
-        events.add(40, 60)
-        events.add(60, 80)
-        with held:
+
+        def come():
+            events.add(40, 60)
+            events.add(60, 80)
+
+        with held_at("batch staged", come):
             engine.query("texts", TEXTS)
-            while not engine._running.readers["events"].retired:
+            while not watched_reader(engine, "events").is_retired:
                 live.wait(0.01)
             engine.drop("texts")
         client.submit(live.process_available).result(PATIENCE)
@@ -129,9 +131,10 @@ import sys
 import time
 from pathlib import Path
 
+from tests.harness.faults import PASS, at_steps, disturbed
+from tests.harness.readers import watched_reader
 from tests.streams import Files, engine_on
-from windrow.runtime import faults
-from windrow.runtime.epochs import reader, stage
+from windrow.runtime.epochs import reader
 from windrow.runtime.spark.session import local_session
 
 
@@ -143,27 +146,27 @@ place = Path(sys.argv[1])
 files = Files(local_session(), place / "in")
 files.add(0, 40)
 engine = engine_on(files, place / "home")
-collect, staged, waited_for = stage.collect, [], []
+staged, waited_for = [], []
 
 
-def collect_too_late(shared, batch, *others):
+def too_late(number, call, shared, batch, *others):
     # Spark has been told to stop, with no patience for the batch: whatever is asked of it then fails.
     staged.append(True)
-    (stopped,) = engine._running.readers.values()
-    while stopped._query is None or stopped._query.isActive:
+    stopped = watched_reader(engine, "events")
+    while stopped.spark_query is None or stopped.spark_query.isActive:
         time.sleep(0.01)
     batch.count()  # raises
-    return collect(shared, batch, *others)
+    return call()
 
 
 def until_stopped(step):
     if step == "batch staged":
         staged.append(True)
-        (stopped,) = engine._running.readers.values()
-        while not stopped._stopping:
+        stopped = watched_reader(engine, "events")
+        while not stopped.is_stopping:
             time.sleep(0.01)
         time.sleep(0.1)
-        waited_for.append(stopped._query.isActive)
+        waited_for.append(stopped.spark_query.isActive)
 
 
 def stop():
@@ -178,31 +181,33 @@ def stop():
     live.wait()  # raises what stopped it, unless that was stop
 
 
-reader.REST_SECONDS, stage.collect = 0, collect_too_late
-stop()
-reader.REST_SECONDS, stage.collect, faults.on_step = 60, collect, until_stopped
-stop()
+reader.REST_SECONDS = 0
+with disturbed(PASS, too_late):
+    stop()
+reader.REST_SECONDS = 60
+with at_steps(until_stopped):
+    stop()
 assert waited_for == [True]  # Spark is interrupted when the batch has been given up
 
 
 def until_retired(step):
     if step == "batch staged" and not staged:
         staged.append(True)
-        (replaced,) = engine._running.readers.values()
-        while not replaced.retired:
+        replaced = watched_reader(engine, "events")
+        while not replaced.is_retired:
             time.sleep(0.01)
 
 
-faults.on_step = until_retired
 files.add(40, 80)
-live = engine.start(trigger="50 milliseconds")
-while not staged:
-    time.sleep(0.01)
-say("stopping")
-engine.query("texts", sys.argv[2])
-live.process_available()
-live.stop()
-say("stopped")
+with at_steps(until_retired):
+    live = engine.start(trigger="50 milliseconds")
+    while not staged:
+        time.sleep(0.01)
+    say("stopping")
+    engine.query("texts", sys.argv[2])
+    live.process_available()
+    live.stop()
+    say("stopped")
 assert engine.progress("events").rows == 800
 assert engine.status().queries[1].started
 """

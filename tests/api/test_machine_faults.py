@@ -11,11 +11,14 @@ from py4j.protocol import Py4JJavaError
 
 import windrow
 from tests.cancelling import doomed
-from tests.streams import Files, assert_answers, engine_on, same_events
-from windrow.runtime.epochs import epoch, stage
-from windrow.runtime.spark import patience, refused_tables
+from tests.harness.faults import PASS, REFUSED_ROWS, SELECT_LIST, TABLE, TASKS, disturbed
+from tests.harness.plans import asking_for, tasks_asked_for
+from tests.harness.readers import reader_without_java, watched_reader
+from tests.oracle import assert_same_answers, recomputed, weights
+from tests.streams import AGGS, SECOND, SQL, Files, assert_answers, engine_on, same_events
+from windrow.runtime.spark import patience
 from windrow.runtime.spark.blame import failure
-from windrow.runtime.state.tree_tasks import TreeTasks
+from windrow.slicing import Window
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
 JOINED = f"SELECT name, COUNT(*) AS n FROM events {WINDOW} JOIN names ON names.k = events.k GROUP BY name"
@@ -35,20 +38,6 @@ def files(spark, tmp_path):
     return files
 
 
-class Wrapped:
-    """A function that is disturbed: by its number, each call runs as `how` says."""
-
-    def __init__(self, monkeypatch, place, name, how):
-        self.real, self.how, self.calls = getattr(place, name), how, 0
-        wrapper = self
-
-        def called(*arguments, **named):
-            wrapper.calls += 1
-            return how(wrapper.calls, lambda: wrapper.real(*arguments, **named), *arguments)
-
-        monkeypatch.setattr(place, name, called)
-
-
 def conditions(engine):
     return {query.name: query.condition for query in engine.status().queries}
 
@@ -66,38 +55,37 @@ def cancelled(spark, numbers):
 
 
 @pytest.mark.parametrize(
-    ("place", "name", "nodes"),
-    [(stage, "collect", 1), (epoch, "project", 1), (TreeTasks, "_job", 2)],
+    ("place", "nodes"),
+    [(PASS, 1), (SELECT_LIST, 1), (TASKS, 2)],
     ids=["a pass", "the SELECT list", "tasks"],
 )
-def test_cancelled_jobs_run_again(spark, files, tmp_path, monkeypatch, caplog, place, name, nodes):
+def test_cancelled_jobs_run_again(spark, files, tmp_path, caplog, place, nodes):
     with engine_on(files, tmp_path / "home", nodes=nodes) as engine:
         engine.query("computed", COMPUTED)
-        calls = Wrapped(monkeypatch, place, name, cancelled(spark, {1, 2}))
-        engine.run(seal=True)
-        assert calls.calls > 3
+        with disturbed(place, cancelled(spark, {1, 2})) as calls:
+            engine.run(seal=True)
+        assert calls.count > 3
         assert "is tried again in 0 s: Job" in caplog.text
         assert set(conditions(engine).values()) == {"sealed"}
         assert engine.results("computed").count() == 4 * 5
         assert_answers(engine, same_events(0, 40))
-        assert engine._home.nodes == nodes  # tasks hold the trees as before
+        assert tasks_asked_for(engine) == nodes  # tasks hold the trees as before
 
 
-def test_a_stream_whose_jobs_are_always_cancelled_stops_and_goes_on(spark, files, tmp_path, monkeypatch):
+def test_a_stream_whose_jobs_are_always_cancelled_stops_and_goes_on(spark, files, tmp_path):
     with engine_on(files, tmp_path / "home") as engine:
-        with monkeypatch.context() as patch:
-            calls = Wrapped(patch, stage, "collect", cancelled(spark, range(2, 100)))
+        with disturbed(PASS, cancelled(spark, range(2, 100))) as calls:
             told = r"a batch of stream 'events' failed: Job.*cancelled.* \(4 attempts\)\. No query is to blame, and nothing is lost: the next start goes on"
             with pytest.raises(windrow.MachineFailed, match=told):
                 engine.run(seal=True)
-        assert calls.calls == 1 + 4
+        assert calls.count == 1 + 4
         assert conditions(engine) == {"q": "active"}
         assert engine.status().epoch == 0
         engine.run(seal=True)
         assert_answers(engine, same_events(0, 40))
 
 
-def test_a_joined_tables_file_may_be_away_for_a_while(spark, files, tmp_path, monkeypatch):
+def test_a_joined_tables_file_may_be_away_for_a_while(spark, files, tmp_path):
     table, away = tmp_path / "names.parquet", tmp_path / "away"
     pq.write_table(pa.table({"k": range(5), "name": list("abcde")}), table)
     with engine_on(files, tmp_path / "home") as engine:
@@ -114,8 +102,7 @@ def test_a_joined_tables_file_may_be_away_for_a_while(spark, files, tmp_path, mo
                     away.rename(table)
                 raise
 
-        with monkeypatch.context() as patch:
-            Wrapped(patch, stage, "collect", replaced)
+        with disturbed(PASS, replaced):
             engine.run(seal=False)
         assert conditions(engine) == {"q": "active", "joined": "active"}
         files.add(40, 60)
@@ -136,64 +123,78 @@ def unclear(spark):
     return failure(Py4JJavaError("", thrown))
 
 
-def failing(spark, times, *names):
+def failing(engine, times, *names):
     """The passes of queries fail, so many of them."""
     alone = []
 
     def how(number, call, shared, *_):
-        if shared.queries.keys().isdisjoint(names) or len(alone) >= times:
+        served = asking_for(engine, shared)
+        if set(names).isdisjoint(served) or len(alone) >= times:
             return call()
-        alone.append(list(shared.queries))
-        raise unclear(spark)
+        alone.append(served)
+        raise unclear(engine.spark)
 
     how.alone = alone
     return how
 
 
-def test_an_error_that_is_unclear_blames_a_query_that_fails_alone_twice(spark, files, tmp_path, monkeypatch):
+def test_an_error_that_is_unclear_blames_a_query_that_fails_alone_twice(spark, files, tmp_path):
     with engine_on(files, tmp_path / "home") as engine:
         engine.query("odd", f"SELECT COUNT(*) AS n FROM events {WINDOW} WHERE k > 1")
-        with monkeypatch.context() as patch:
-            once = failing(spark, 2, "odd")  # with others, or first, and once alone
-            Wrapped(patch, stage, "collect", once)
+        once = failing(engine, 2, "odd")  # with others, or first, and once alone
+        with disturbed(PASS, once):
             engine.run(seal=False)
         assert len(once.alone) == 2
         assert conditions(engine) == {"q": "active", "odd": "active"}
         files.add(40, 60)
-        with monkeypatch.context() as patch:
-            always = failing(spark, 100, "odd")
-            Wrapped(patch, stage, "collect", always)
-            with pytest.raises(windrow.QueryFailed, match=r"^odd: no code could be generated"):
-                engine.run(seal=True)
+        always = failing(engine, 100, "odd")
+        told = r"^odd: no code could be generated"
+        with disturbed(PASS, always), pytest.raises(windrow.QueryFailed, match=told):
+            engine.run(seal=True)
         assert always.alone.count(["odd"]) >= 2
         assert conditions(engine) == {"q": "sealed", "odd": "quarantined"}
         assert_answers(engine, same_events(0, 60))
 
 
-def test_where_all_queries_fail_for_unclear_reasons_none_is_blamed(spark, files, tmp_path, monkeypatch):
+def test_queries_that_were_tried_one_by_one_share_slices_that_are_fine_enough_for_both(
+    spark, files, tmp_path
+):
+    """Both are in one operator: what is collected for it must be cut for the windows of both, though one of them
+    was suspected, and collected for apart."""
+    window = Window(20 * SECOND, 3 * SECOND)
+    with engine_on(files, tmp_path / "home") as engine:
+        engine.query(
+            "other", SQL.replace("[RANGE 30 SECONDS SLIDE 7 SECONDS]", "[RANGE 20 SECONDS SLIDE 3 SECONDS]")
+        )
+        # The shared pass, the first of both alone together, and one of them alone; then all goes well.
+        with disturbed(PASS, failing(engine, 3, "q", "other")):
+            engine.run(seal=True)
+        assert conditions(engine) == {"q": "sealed", "other": "sealed"}
+        assert_answers(engine, same_events(0, 40))
+        expected = recomputed(same_events(0, 40), window, ["k"], AGGS | weights("v"))
+        assert_same_answers(engine.results("other"), expected, ["k"], {"total": "_abs_v"})
+
+
+def test_where_all_queries_fail_for_unclear_reasons_none_is_blamed(spark, files, tmp_path):
     with engine_on(files, tmp_path / "home") as engine:
         engine.query("other", f"SELECT COUNT(*) AS n FROM events {WINDOW} WHERE k > 1")
-        with monkeypatch.context() as patch:
-            Wrapped(patch, stage, "collect", failing(spark, 100, "q", "other"))
-            told = (
-                r"all queries fail \(q, other\), each alone: no code could be generated.*No query is to blame"
-            )
-            with pytest.raises(windrow.MachineFailed, match=told):
-                engine.run(seal=True)
+        told = r"all queries fail \(q, other\), each alone: no code could be generated.*No query is to blame"
+        every = failing(engine, 100, "q", "other")
+        with disturbed(PASS, every), pytest.raises(windrow.MachineFailed, match=told):
+            engine.run(seal=True)
 
         def no_memory(number, call, *_):
             raise MemoryError
 
-        with monkeypatch.context() as patch:
-            Wrapped(patch, epoch, "project", no_memory)
-            with pytest.raises(windrow.MachineFailed, match=r"all queries fail \(q, other\)"):
-                engine.run(seal=True)
+        told = r"all queries fail \(q, other\)"
+        with disturbed(SELECT_LIST, no_memory), pytest.raises(windrow.MachineFailed, match=told):
+            engine.run(seal=True)
         assert conditions(engine) == {"q": "waiting", "other": "waiting"}
         engine.run(seal=True)
         assert_answers(engine, same_events(0, 40))
 
 
-def test_an_unclear_error_is_not_a_querys_if_its_table_cannot_be_read(spark, files, tmp_path, monkeypatch):
+def test_an_unclear_error_is_not_a_querys_if_its_table_cannot_be_read(spark, files, tmp_path):
     pq.write_table(pa.table({"k": range(5), "name": list("abcde")}), tmp_path / "names.parquet")
     with engine_on(files, tmp_path / "home") as engine:
         engine.table("names", tmp_path / "names.parquet")
@@ -202,58 +203,51 @@ def test_an_unclear_error_is_not_a_querys_if_its_table_cannot_be_read(spark, fil
         def unreadable(number, call, *_):
             raise unclear(spark)
 
-        with monkeypatch.context() as patch:
-            Wrapped(patch, stage, "collect", failing(spark, 100, "joined"))
-            Wrapped(patch, stage, "read_table", unreadable)
-            with pytest.raises(windrow.SourceError, match=r"table 'names' cannot be read: no code could be"):
-                engine.run(seal=True)
+        told = r"table 'names' cannot be read: no code could be"
+        with (
+            disturbed(PASS, failing(engine, 100, "joined")),
+            disturbed(TABLE, unreadable),
+            pytest.raises(windrow.SourceError, match=told),
+        ):
+            engine.run(seal=True)
         assert "quarantined" not in conditions(engine).values()
 
 
-def test_refused_rows_that_cannot_be_written_are_written_again(spark, files, tmp_path, monkeypatch):
+def test_refused_rows_that_cannot_be_written_are_written_again(spark, files, tmp_path):
     with engine_on(files, tmp_path / "home") as engine:
         engine.run(seal=False)
         files.add(0, 5)
-        calls = Wrapped(monkeypatch, refused_tables, "_write", cancelled(spark, {1}))
-        engine.run(seal=False)
-        assert calls.calls == 2
+        with disturbed(REFUSED_ROWS, cancelled(spark, {1})) as calls:
+            engine.run(seal=False)
+        assert calls.count == 2
         assert engine.late("events").count() == 50
 
 
-def test_a_batch_whose_jobs_are_cancelled_by_stopping_is_given_up(spark, files, tmp_path, monkeypatch):
+def test_a_batch_whose_jobs_are_cancelled_by_stopping_is_given_up(spark, files, tmp_path):
     """A stop, too, cancels jobs; what comes of that is neither tried again nor held against a query."""
     with engine_on(files, tmp_path / "home") as engine:
         begun = Event()
 
         def stopped(number, call, *_):
-            engine._running.readers["events"]._stopping = True  # as `stop` does before anything else
+            watched_reader(engine, "events").begin_to_stop()
             begun.set()
             with doomed(spark):
                 return call()
 
-        with monkeypatch.context() as patch:
-            calls = Wrapped(patch, stage, "collect", stopped)
+        with disturbed(PASS, stopped) as calls:
             live = engine.start(trigger="50 milliseconds")
             assert begun.wait(60)
             live.stop()
-        assert calls.calls == 1
+        assert calls.count == 1
         assert conditions(engine) == {"q": "waiting"}
         engine.run(seal=True)
         assert_answers(engine, same_events(0, 40))
 
 
-class Gone:
-    """Spark's query, when Java is gone: whatever it is asked."""
-
-    def __getattr__(self, name):
-        raise ConnectionRefusedError(111, "Connection refused")
-
-
 def test_a_stream_whose_java_is_gone_says_so(spark, files, tmp_path):
     with engine_on(files, tmp_path / "home") as engine:
-        reader = engine._running._reader("events")
-        reader._query = Gone()
-        assert not reader.active
+        reader = reader_without_java(engine, "events")
+        assert not reader.is_active
         assert not reader.is_waiting
         told = r"stream 'events' stopped: the process of Spark is gone .*\. No query is to blame, and nothing is lost"
         with pytest.raises(windrow.MachineFailed, match=told):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import windrow
 from tests.api.test_same_answers import EPOCH, optional, split_late
 from tests.examples import examples
-from tests.micro_batches import feeding
+from tests.harness.micro_batches import feeding
 from tests.oracle import assert_same_answers, interpreting, native, weights
 from windrow.planner import WovenPass
 from windrow.slicing import Window

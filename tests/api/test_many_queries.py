@@ -9,6 +9,8 @@ from pyspark.sql import functions as F
 
 import windrow
 from tests.examples import examples
+from tests.harness.on_disk import home_of, sizes_of_trees
+from tests.harness.plans import wait_for_plans
 from tests.oracle import assert_same_answers, recomputed, weights
 from tests.streams import SECOND, Files, same_events
 from windrow.planner.sharing import OPTIMIZERS
@@ -58,12 +60,7 @@ def engine_on(files, home, optimizer=None, nodes=None):
 
 def trees_of(engine):
     """How many queries each tree has, movers counted twice."""
-    return [n for (n,) in engine._home.catalog.rows("SELECT count(*) FROM members GROUP BY tree ORDER BY 1")]
-
-
-def wait_for_plans(engine):
-    for runner in engine._running._runners.values():
-        runner.forest.reweaving.wait()
+    return sizes_of_trees(home_of(engine))
 
 
 windows = st.builds(

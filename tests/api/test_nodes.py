@@ -5,17 +5,20 @@ from __future__ import annotations
 import logging
 import os
 import signal
+from importlib import import_module
 
 import pytest
 from pyspark.sql import functions as F
 
 import windrow
-from tests.api.test_many_queries import Asked, engine_on, wait_for_plans
+from tests.api.test_many_queries import Asked, engine_on
+from tests.harness.faults import TASKS, at_steps, disturbed, once
+from tests.harness.on_disk import home_of, nodes_of_trees
+from tests.harness.plans import wait_for_plans
 from tests.streams import SECOND, Files, events, same_events
-from windrow.runtime import faults
+from windrow.runtime.epochs import stage
 from windrow.runtime.spark import patience
-from windrow.runtime.state import spreading
-from windrow.runtime.state.tree_tasks import NODE, TasksFailed, TreeTasks
+from windrow.runtime.state.tasks import NODE, TasksFailed
 from windrow.slicing import Window
 
 QUERIES = [
@@ -37,16 +40,16 @@ def files(spark, tmp_path):
 
 
 @pytest.fixture
-def jobs(monkeypatch):
+def jobs():
     """What every job gave back, node by node."""
-    found, job = [], TreeTasks._job
+    found = []
 
-    def noted(tasks, works):
-        found.append(job(tasks, works))
+    def noted(number, call, *_):
+        found.append(call())
         return found[-1]
 
-    monkeypatch.setattr(TreeTasks, "_job", noted)
-    return found
+    with disturbed(TASKS, noted):
+        yield found
 
 
 def with_queries(engine, queries=QUERIES):
@@ -56,7 +59,7 @@ def with_queries(engine, queries=QUERIES):
 
 
 def nodes_of(engine):
-    return sorted(node for (node,) in engine._home.catalog.rows("SELECT coalesce(node, -1) FROM trees"))
+    return nodes_of_trees(home_of(engine))
 
 
 def check(engine, until):
@@ -97,14 +100,14 @@ def test_an_epoch_that_fails_leaves_states_that_nobody_uses(spark, files, tmp_pa
         engine.run(seal=False)
         files.add(30, 45)
 
-        def fail(step):
-            if step == "transaction open":
-                monkeypatch.setattr(faults, "on_step", None)
-                raise OSError(28, "No space left on device")
+        def fail():
+            raise OSError(28, "No space left on device")
 
         monkeypatch.setattr(patience, "PAUSES", ())
-        monkeypatch.setattr(faults, "on_step", fail)
-        with pytest.raises(windrow.WindrowError, match="no space left"):
+        with (
+            at_steps(once("transaction open", fail)),
+            pytest.raises(windrow.WindrowError, match="no space left"),
+        ):
             engine.run(seal=False)
         assert sum(done.read_back for done in jobs[-1]) == 0
         engine.run(seal=False)
@@ -130,15 +133,14 @@ def test_the_processes_of_tasks_may_die(spark, files, tmp_path, jobs):
         check(engine, 45)
 
 
-def test_where_tasks_cannot_run_the_driver_takes_over(spark, files, tmp_path, caplog, monkeypatch):
-    def fail(tasks, works):
+def test_where_tasks_cannot_run_the_driver_takes_over(spark, files, tmp_path, caplog):
+    def fail(*_):
         raise TasksFailed("No module named 'windrow'")
 
     with with_queries(engine_on(files, tmp_path / "home", nodes=2)) as engine:
         engine.run(seal=False)
         files.add(30, 45)
-        with monkeypatch.context() as patch:
-            patch.setattr(TreeTasks, "_job", fail)
+        with disturbed(TASKS, fail):
             engine.run(seal=False)
         assert (
             "trees no longer run in Spark tasks, but in the driver: No module named 'windrow'" in caplog.text
@@ -150,12 +152,12 @@ def test_where_tasks_cannot_run_the_driver_takes_over(spark, files, tmp_path, ca
 def test_tasks_take_over_where_there_is_much_to_do(spark, files, tmp_path, caplog, monkeypatch):
     """One tree is too much for one of them, so it is split; when there is less to do, they give back."""
     caplog.set_level(logging.INFO, "windrow")
-    monkeypatch.setattr(spreading, "LOOK_EVERY", 1)
+    monkeypatch.setattr(stage, "LOOK_EVERY", 1)
     with with_queries(engine_on(files, tmp_path / "home"), QUERIES[:3]) as engine:
         engine.run(seal=False)
         assert nodes_of(engine) == [-1]
         with monkeypatch.context() as patch:
-            patch.setattr(spreading, "LARGE_SECONDS", 0.0)
+            patch.setattr(import_module("windrow.planner.rules.settle"), "LARGE_SECONDS", 0.0)
             for batch in range(3):
                 files.add(30 + batch * 15, 45 + batch * 15)
                 engine.run(seal=False)

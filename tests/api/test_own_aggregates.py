@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from tests.micro_batches import feeding
+from tests.harness.micro_batches import feeding
 
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 SCHEMA = pa.schema(
@@ -272,11 +272,11 @@ def test_micro_batches_that_overlap_in_time_and_restarts_equal_pandas(spark, tmp
         register(engine)
         engine.query("time", statement("[RANGE 20 S SLIDE 7 S]"), sink=lambda epoch, t: tables.append(t))
         with feeding(engine, "events") as feed:
-            part = feed.batch(frame(spark, batch), number)
-            assert len(part.partials["time"]) == 2
+            fed = feed.batch(frame(spark, batch), number)
+            assert fed.passes["time"] == 2
             if number == 2:
                 feed.seal()
-        assert not part.failed
+        assert not fed.failed
     got = by_end([row for table in tables for row in table.to_pylist()])
     rows = in_stream_order(batches, ["k", "x", "y", "w"])
     assert_same(got, dict(windows_of(rows, 20, 7)))

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
+from contextlib import ExitStack
 
 import pytest
 
 import windrow
+from tests.harness.faults import answers_failing, at_steps
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.api.clients import resume_queries
-from windrow.runtime import faults
-from windrow.runtime.epochs import epoch
 from windrow.runtime.spark import patience
 
 WINDOW = "[RANGE 10 SECONDS SLIDE 10 SECONDS]"
@@ -84,7 +84,7 @@ def test_it_keeps_what_it_had_answered_and_does_not_run_again(spark, files, tmp_
     assert "query 'broken' is quarantined since epoch 2 and does not run: Division by zero" in caplog.text
     assert sorted(again.results("broken").collect()) == before
     assert_answers(again, same_events(0, 100))
-    state = again._home.catalog.query("broken")
+    (state,) = [query for query in again.status().queries if query.name == "broken"]
     assert (state.entries, state.sealed) == (0, False)
 
 
@@ -137,23 +137,10 @@ def condition(engine, name):
 
 
 @pytest.fixture
-def failing_once(monkeypatch):
+def failing_once():
     """Answers of a query cannot be made, the first two times that they come from an epoch on."""
-
-    def fail(name, number):
-        real, failures = epoch.Epochs._take, []
-
-        def take(epochs, shape, answers, answering):
-            mine = shape.plan.outputs[0].name == name
-            if mine and epochs._home.catalog.last_epoch() + 1 >= number and len(failures) < 2:
-                failures.append(number)
-                numbers = sorted(set(answers["_query"].to_pylist()))
-                raise epoch.AnswersFailed(numbers, windrow.QueryFailed("it cannot be"))
-            real(epochs, shape, answers, answering)
-
-        monkeypatch.setattr(epoch.Epochs, "_take", take)
-
-    return fail
+    with ExitStack() as failing:
+        yield lambda name, number: failing.enter_context(answers_failing(name, number))
 
 
 @pytest.mark.parametrize("by", ["the engine", "another process", "another engine"])
@@ -202,7 +189,7 @@ def test_one_that_is_resumed_answers_what_others_hold_and_nothing_twice(spark, f
     assert [row.n for row in engine.results("counted").collect()] == [100] * 10
 
 
-def test_one_that_is_resumed_as_soon_as_it_is_quarantined_runs_again(spark, files, tmp_path, monkeypatch):
+def test_one_that_is_resumed_as_soon_as_it_is_quarantined_runs_again(spark, files, tmp_path):
     """Between the commit of its quarantine and the end of that epoch."""
     engine = engine_on(files, tmp_path / "home")
     engine.query("broken", FOR_A_WHILE)
@@ -211,8 +198,8 @@ def test_one_that_is_resumed_as_soon_as_it_is_quarantined_runs_again(spark, file
         if step == "epoch committed" and condition(engine, "broken")[0] == "quarantined":
             engine.resume("broken")
 
-    monkeypatch.setattr(faults, "on_step", resume)
-    engine.run(seal=False)  # and nothing is left to complain of at its end
+    with at_steps(resume):
+        engine.run(seal=False)  # and nothing is left to complain of at its end
     assert condition(engine, "broken") == ("active", 59.9)
 
 

@@ -13,11 +13,12 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.examples import examples
+from tests.harness.readers import watched_reader
 from tests.slow_source import SlowToList
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.logical import Stream
 from windrow.runtime.epochs import listening
-from windrow.runtime.home.catalog import Progress
+from windrow.runtime.home.records import Progress
 from windrow.runtime.home.watermark import after_rows, joint
 
 
@@ -125,7 +126,7 @@ def test_rows_that_spark_has_not_looked_for_do_not_become_late(spark, files, tmp
     with engine.start(trigger="50 milliseconds") as live:
         live.process_available()
         gone_by = 3600.0
-        reader = engine._running.readers["events"]
+        reader = watched_reader(engine, "events")
         while not reader.is_waiting:
             live.wait(0.01)
         engine.heartbeat()
@@ -158,7 +159,7 @@ def test_spark_says_when_it_began_to_look_however_long_that_took(spark, tmp_path
     engine.stream("nothing", rows, timestamp="ts", idle_timeout="1 second")
     engine.query("q", "SELECT COUNT(*) AS n FROM nothing [RANGE 10 SECONDS SLIDE 10 SECONDS]")
     with engine.start(trigger="10 milliseconds") as live:
-        reader = engine._running.readers["nothing"]
+        reader = watched_reader(engine, "nothing")
         with pipe.open("w"):  # opens when the source has been asked
             assert reader.looked() is None
             first = asked.read_text()
@@ -179,7 +180,8 @@ def test_a_query_that_comes_in_the_silence_begins_with_a_heartbeat(spark, files,
     engine.run(seal=False)
     engine.query("new", "SELECT COUNT(*) AS n FROM events [RANGE 1 SECOND SLIDE 1 SECOND]")
     engine.heartbeat()
-    assert engine._home.catalog.query("new").complete_after == 39_900_000
+    (new,) = [query for query in engine.status().queries if query.name == "new"]
+    assert new.complete_after == datetime(1970, 1, 1, 0, 0, 39, 900_000, tzinfo=UTC)
     files.add(40, 50)
     engine.run(seal=True)
     assert engine.results("new").count() == 10  # from 40 on; the one before would lack rows

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 import windrow
-from tests.micro_batches import feeding
+from tests.harness.micro_batches import feeding
 from tests.oracle import same
 from tests.streams import Files
 

@@ -7,8 +7,9 @@ from threading import Event
 import pytest
 
 import windrow
+from tests.harness.faults import at_steps
+from tests.harness.on_disk import held
 from tests.streams import SQL, Files, assert_answers, engine_on, events, same_events
-from windrow.runtime import faults
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_what_cannot_go_on_is_answered_whole(spark, files, tmp_path):
     assert_answers(frames, same_events(0, 40))
 
 
-def test_a_stream_of_which_nothing_is_committed_may_be_declared_anew(spark, files, tmp_path, monkeypatch):
+def test_a_stream_of_which_nothing_is_committed_may_be_declared_anew(spark, files, tmp_path):
     """With another directory, say. Spark has planned a batch of the first one, which no longer counts."""
     home, other = tmp_path / "home", Files(spark, tmp_path / "other")
     other.add(100, 140)
@@ -63,13 +64,10 @@ def test_a_stream_of_which_nothing_is_committed_may_be_declared_anew(spark, file
             raise OSError(step)
 
     engine = engine_on(files, home)
-    with monkeypatch.context() as patch:
-        patch.setattr(faults, "on_step", fail)
-        with pytest.raises(windrow.HomeError, match="epoch 0 could not be committed"):
-            engine.run(seal=False)
+    with at_steps(fail), pytest.raises(windrow.HomeError, match="epoch 0 could not be committed"):
+        engine.run(seal=False)
     assert (home / "streams" / "events" / "offsets" / "0").exists()
-    running = engine_on(files, home)._home.running()
-    with running, pytest.raises(windrow.HomeError, match="another engine is running"):
+    with held(engine_on(files, home)), pytest.raises(windrow.HomeError, match="another engine is running"):
         engine_on(other, home)
     engine = engine_on(other, home)
     engine.run(seal=True)
@@ -119,15 +117,15 @@ def test_a_query_that_came_late_does_not_wait_with_windows_that_it_never_answers
     assert [waited.first_end.timestamp(), waited.last_end.timestamp()] == [min(ends), max(ends)] == [60, 60]
 
 
-def test_a_run_that_is_told_to_stop_returns_and_the_next_one_goes_on(spark, files, tmp_path, monkeypatch):
+def test_a_run_that_is_told_to_stop_returns_and_the_next_one_goes_on(spark, files, tmp_path):
     engine, asked = engine_on(files, tmp_path / "home"), Event()
-    monkeypatch.setattr(faults, "on_step", lambda step: asked.wait(60) if step == "batch staged" else None)
 
     def stop():
         asked.set()
         return True
 
-    engine.run(seal=True, stop=stop)
+    with at_steps(lambda step: asked.wait(60) if step == "batch staged" else None):
+        engine.run(seal=True, stop=stop)
     assert asked.is_set()
     assert not engine.progress("events").sealed
     engine.run(seal=True)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 import windrow
 from tests.examples import examples
-from tests.micro_batches import feeding
+from tests.harness.micro_batches import feeding
 from tests.oracle import assert_same_answers, native, weights
 from windrow.aggregates.operations import ADD_FLOATS
 from windrow.final import FINAL_AGGREGATORS

@@ -9,8 +9,8 @@ from threading import Thread
 import pytest
 
 import windrow
+from tests.harness.faults import at_steps
 from tests.streams import Files, engine_on
-from windrow.runtime import faults
 from windrow.runtime.spark import patience
 
 
@@ -56,13 +56,11 @@ def test_a_sink_sees_nothing_of_an_epoch_that_is_not_committed(spark, files, tmp
             raise OSError("gone")
 
     monkeypatch.setattr(patience, "PAUSES", (0.0,))
-    monkeypatch.setattr(faults, "on_step", fail)
     engine = engine_on(files, tmp_path / "home")
     engine.sink("q", seen)
-    with pytest.raises(windrow.HomeError):
+    with at_steps(fail), pytest.raises(windrow.HomeError):
         engine.run(seal=True)
     assert list(seen.got) == [0]
-    monkeypatch.setattr(faults, "on_step", None)
     engine.run(seal=True)
     assert seen.calls == [0, 1, 2, 3]
     assert seen.rows == committed(engine)
@@ -86,7 +84,7 @@ def test_a_failing_sink_holds_nothing_up_and_gets_what_it_missed(spark, files, t
     assert sorted(failing.rows + healed.rows) == committed(again)
 
 
-def test_a_killed_delivery_comes_again_with_the_same_epoch(spark, files, tmp_path, monkeypatch):
+def test_a_killed_delivery_comes_again_with_the_same_epoch(spark, files, tmp_path):
     """Between the commit and the sink: at least once, and the number makes it idempotent."""
     seen = Collecting()
 
@@ -94,14 +92,11 @@ def test_a_killed_delivery_comes_again_with_the_same_epoch(spark, files, tmp_pat
         if step == "epoch committed" and len(seen.got) == 1:
             raise OSError("killed")
 
-    monkeypatch.setattr(faults, "on_step", fail)
     engine = engine_on(files, tmp_path / "home")
     engine.sink("q", seen)
-    with pytest.raises(
-        windrow.HomeError, match=r"epoch 1 is committed .* and what follows a commit failed: killed"
-    ):
+    told = r"epoch 1 is committed .* and what follows a commit failed: killed"
+    with at_steps(fail), pytest.raises(windrow.HomeError, match=told):
         engine.run(seal=True)
-    monkeypatch.setattr(faults, "on_step", None)
     again = engine_on(files, tmp_path / "home")
     again.sink("q", seen)
     again.run(seal=True)

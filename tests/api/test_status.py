@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from urllib.request import urlopen
+from xml.etree import ElementTree
 
 import pytest
 
@@ -95,6 +96,20 @@ def test_a_status_as_json(place):
     assert found["queries"][0]["retain"] == 30 * 86_400
 
 
+def test_a_status_in_a_notebook(place):
+    status = home_status(place, clock=lambda: CLOCK)
+    status = replace(status, streams=(replace(status.streams[0], name="<flights>"), *status.streams[1:]))
+    page = ElementTree.fromstring(status._repr_html_())
+    streams, queries = page.iter("table")
+    assert ["".join(row.itertext()) for row in streams.iter("tr")][1].startswith("<flights>1,200")
+    cells = [[cell.text for cell in row] for row in queries.iter("tr")]
+    assert cells[1][:4] == ["delays", "flights", "active", "42"]
+    assert cells[2][:3] == ["broken", "flights", "quarantined"]
+    told = [line.text for line in page.iter("p")]
+    assert told[0] == "no engine is running, epoch 0"
+    assert told[1] == f"broken failed in epoch 0: {REASON}"
+
+
 def test_a_dropped_query_is_gone_and_the_others_stay(place):
     delays, _ = home_status(place, lambda: CLOCK).queries
     drop_queries(place, ["BROKEN"])
@@ -130,7 +145,7 @@ def test_nothing_is_made_where_there_is_no_home(tmp_path, ask):
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-@pytest.mark.parametrize(("format", "message"), [(1, "of an earlier Windrow"), (99, "use a newer Windrow")])
+@pytest.mark.parametrize(("format", "message"), [(4, "of an earlier Windrow"), (99, "use a newer Windrow")])
 def test_a_home_of_another_format_is_left_alone(place, format, message):
     catalog = Catalog(place / "catalog.db")
     with catalog.transaction() as database:

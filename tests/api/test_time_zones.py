@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 import windrow
+from tests.harness.on_disk import definition_of, forget_in_definition
 from tests.streams import Files, Lines
 from windrow.cli.main import main
 from windrow.runtime.spark.session import ZONE, in_zone, zone_of
@@ -128,22 +129,22 @@ def test_a_stream_without_a_zone_takes_that_of_the_session_that_declares_it_agai
     """As one of an earlier format; a session that only reads on with it settles nothing."""
     (tmp_path / "in").mkdir()
 
-    def declare():
-        engine = windrow.Engine(tmp_path / "home", spark=spark)
-        engine.stream("s", tmp_path / "in", timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT")
-        return engine._home.catalog
+    home = tmp_path / "home"
 
-    catalog = declare()
-    name, kind, definition = catalog.definition("s")
-    catalog.define(name, kind, {key: value for key, value in definition.items() if key != "zone"})
+    def declare():
+        engine = windrow.Engine(home, spark=spark)
+        engine.stream("s", tmp_path / "in", timestamp="ts", format="csv", schema="ts TIMESTAMP, v INT")
+
+    declare()
+    forget_in_definition(home, "s", "zone")
     with in_session_zone(spark, "Asia/Tokyo"):
         engine = windrow.Engine(tmp_path / "home", spark=spark)
         engine.query("q", "SELECT SUM(v) AS total FROM s [RANGE 1 HOUR SLIDE 1 HOUR]")
-        assert "zone" not in catalog.definition("s")[2]
+        assert "zone" not in definition_of(home, "s")
         declare()
-        assert catalog.definition("s")[2]["zone"] == "Asia/Tokyo"
+        assert definition_of(home, "s")["zone"] == "Asia/Tokyo"
     declare()
-    assert catalog.definition("s")[2]["zone"] == "Asia/Tokyo"
+    assert definition_of(home, "s")["zone"] == "Asia/Tokyo"
 
 
 def test_a_session_in_another_zone_leaves_the_session_alone(spark):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import os
 import pickle
-import sqlite3
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,12 +12,11 @@ import pyarrow as pa
 import pytest
 
 import windrow
+from tests.harness.on_disk import define, rewrite_slices
 from tests.streams import Files, Lines
-from windrow.runtime.home.catalog import DataFile
-from windrow.runtime.home.durable import force
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.home import Home
-from windrow.runtime.home.slice_log import State, _index, _read, write_file
+from windrow.runtime.home.records import DataFile
 
 
 class Tags(windrow.OwnAggregate):
@@ -69,15 +67,7 @@ def crafted(table, program):
 
 def put_into_home(home, program):
     """Somebody rewrites the slice log, sizes and checksums and all."""
-    database = sqlite3.connect(home / "catalog.db")
-    for (name,) in database.execute("SELECT path FROM files WHERE kind = 'slices'").fetchall():
-        path = home / name
-        tables = {(s.tree, s.closed): crafted(_read(path, s), program) for s in _index(path)}
-        trees = dict.fromkeys(tree for tree, _ in tables)
-        write_file(path, [State(tree, tables.get((tree, True)), tables.get((tree, False))) for tree in trees])
-        database.execute("UPDATE files SET bytes = ?, checksum = ? WHERE path = ?", (*force(path), name))
-    database.commit()
-    database.close()
+    rewrite_slices(home, lambda table: crafted(table, program))
 
 
 @dataclass(frozen=True)
@@ -182,8 +172,8 @@ def test_a_program_in_the_home_does_not_run(spark, tmp_path):
 def test_a_home_names_no_class_for_spark_to_load(spark, tmp_path):
     with windrow.Engine(tmp_path / "home", spark=spark) as engine:
         jdbc = {"path": "x", "format": "jdbc", "columns": None, "options": {"driver": "org.example.Evil"}}
-        engine._home.catalog.define("t", "table", jdbc)
-        engine._home.catalog.define("s", "stream", jdbc | {"timestamp": "ts"})
+        define(tmp_path / "home", "t", "table", jdbc)
+        define(tmp_path / "home", "s", "stream", jdbc | {"timestamp": "ts"})
         for sql in ("s [RANGE 1 S SLIDE 1 S]", "t"):
             with pytest.raises(
                 windrow.SourceError, match="unknown format 'jdbc'; there are parquet, csv, json"
@@ -209,7 +199,7 @@ def test_a_stream_may_have_any_name_and_stays_in_the_home(spark, tmp_path):
         assert [row.total for row in engine.results("q").orderBy("window_end").collect()] == [1, 2]
         assert [row.v for row in engine.late(ANY_NAME.lower()).collect()] == [3]
         assert [row._raw for row in engine.dead(ANY_NAME).collect()] == ["broken,4"]
-    for folder in ("streams", "slices", "late", "dead"):
+    for folder in ("streams", "late", "dead"):
         assert [path.name for path in (home / folder).iterdir()] == [folder_name(ANY_NAME)]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["deep", "in"]
     assert [path.name for path in tmp_path.glob("deep/*/*")] == ["home"]

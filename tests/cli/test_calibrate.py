@@ -5,6 +5,7 @@ from dataclasses import fields
 
 import pytest
 
+from tests.harness.plans import cost_of_trees
 from windrow import Engine
 from windrow.aggregates.operations import ADD_FLOATS, GREATEST
 from windrow.errors import WindrowError
@@ -50,8 +51,7 @@ def test_a_home_is_planned_by_what_was_measured_for_it(windrow, spark, tmp_path,
         (other := tmp_path / "other.json").write_text(json.dumps(table))
         assert engine.explain(costs=other).streams[0].cost == pytest.approx(30, rel=0.01)
         engine.run(seal=False)
-        (runner,) = engine._running._runners.values()
-        assert runner.forest.cost() == pytest.approx(10, rel=0.01)
+        assert cost_of_trees(engine) == {"events": pytest.approx(10, rel=0.01)}
         engine.run(seal=True)
         assert engine.results("q").count() == 159
 

@@ -92,7 +92,7 @@ def test_an_optimizer_can_be_named_and_nodes_counted(windrow, spark, place, opti
 
 
 def test_an_optimizer_that_there_is_not(windrow, place):
-    assert (tuple(weave.OPTIMIZERS), tuple(weave.PLACEMENTS)) == (OPTIMIZERS, PLACEMENTS)
+    assert (tuple(sharing.OPTIMIZERS), tuple(sharing.PLACEMENTS)) == (OPTIMIZERS, PLACEMENTS)
     result = windrow("run", write(place, STREAM, BARE), "--optimizer", "weaveshare")
     assert result.exit_code == 2
     assert "'weaveshare' is not one of 'max_share', 'tri_weave'" in result.stderr

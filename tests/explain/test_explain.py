@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import random
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from functools import lru_cache
 from xml.etree import ElementTree
 
+import matplotlib
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import windrow
+from tests.harness.plans import plans_of
+from windrow import explain as explaining
 from windrow.errors import WindrowError
-from windrow.explain import Explanation, Observed, explain
-from windrow.explain.drawing import Text
+from windrow.explain import Explanation
 from windrow.explain.overview import overview
 from windrow.explain.picture import MARGIN, WIDTH, picture
+from windrow.explain.sheet import width_of
 from windrow.planner import plan_passes
+from windrow.planner.draft import Asked
+from windrow.planner.observed import Observed
+from windrow.planner.plan import NOTHING, Edge, Member, OperatorPlan, OutputPlan
+from windrow.planner.planning import plan
+from windrow.planner.settings import Settings
 from windrow.planner.sharing import Weaver, WindowSet
 from windrow.slicing import Window
 
@@ -44,7 +54,24 @@ def plans(spark):
             engine.query(f"q{count}", f"SELECT {items} FROM e [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY k")
         engine.query("rows", "SELECT AVG(v) AS a FROM e [ROWS 100 SLIDE 10]")
         engine.query("middle", "SELECT k, MEDIAN(v) AS m FROM e [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY k")
-        return {name: query.plan for name, query in engine._queries.items()}
+        return plans_of(engine)
+
+
+def planned(queries, running=NOTHING, rate=None, optimizer=None):
+    """The plan of queries over the stream `e`, numbered in their order."""
+    asked = [Asked(output) for output in outputs(queries).values()]
+    return plan("e", asked, Observed(rate=rate), Settings(optimizer, nodes=1), running)
+
+
+def outputs(queries):
+    numbered = enumerate(queries.items(), start=1)
+    return {name: OutputPlan(number, name, query, "schema") for number, (name, query) in numbered}
+
+
+def explain(queries, **asked):
+    """What is said of the plan of queries."""
+    made = planned(queries, **asked) if queries else NOTHING
+    return explaining.explain(made, costs=Settings().costs)
 
 
 def variant(plans, window, keys=(), where=None, count=1):
@@ -113,10 +140,10 @@ def test_coprime_slides_repeat_after_ages(plans):
 
 def test_an_optimizer_that_ran_out_of_time_says_so(plans, monkeypatch):
     queries = {f"q{s}": variant(plans, Window(7 * s * SECOND + s, s * SECOND)) for s in range(7, 40)}
-    asked = {"e": Observed(rate=1e6, optimizer="weave_share")}
-    assert "trees planned by weave_share\n" in explain(queries, observed=asked)
+    asked = {"rate": 1e6, "optimizer": "weave_share"}
+    assert "trees planned by weave_share\n" in explain(queries, **asked)
     monkeypatch.setattr("windrow.planner.sharing.weaver.ASKED_FOR", 0)
-    assert "trees planned by weave_share (stopped at its deadline)\n" in explain(queries, observed=asked)
+    assert "trees planned by weave_share (stopped at its deadline)\n" in explain(queries, **asked)
 
 
 @settings(max_examples=15)
@@ -131,9 +158,13 @@ def test_an_optimizer_that_ran_out_of_time_says_so(plans, monkeypatch):
 def test_what_is_seen_is_the_plan(plans, count, groupings, predicates, seed, optimizer, running):
     """Every query is in one tree of its class; trees add up to classes and streams, costs included."""
     queries = many(plans, count, groupings, predicates, seed)
-    planned = overview(queries, {"e": Observed(1000.0, optimizer)})[0]
-    there = dict(enumerate(([*tree.queries][::2] for tree in planned.trees[:running]), start=7))
-    (stream,) = overview(queries, {"e": Observed(1000.0, optimizer, there)})
+    at_first = overview(planned(queries, rate=1000.0, optimizer=optimizer))[0]
+    there = dict(enumerate(([*tree.queries][::2] for tree in at_first.trees[:running]), start=7))
+    known = outputs(queries)
+    held = {n: {known[name].query: Member(known[name]) for name in names} for n, names in there.items()}
+    operators = {number: OperatorPlan(number, (Edge("e"),), members) for number, members in held.items()}
+    runs = replace(NOTHING, operators=operators, last_operator=100)
+    (stream,) = overview(planned(queries, runs, 1000.0, optimizer), runs)
     assert stream.queries == count
     assert sorted(name for tree in stream.trees for name in tree.queries) == sorted(queries)
     assert len({tree.number for tree in stream.trees}) == len(stream.trees)
@@ -148,7 +179,7 @@ def test_what_is_seen_is_the_plan(plans, count, groupings, predicates, seed, opt
                 assert {*there[tree.number]} <= {*tree.queries}
                 assert tree.joining == len(tree.queries) - len(there[tree.number])
     assert sum(tree.runs for tree in stream.trees) == len(there)
-    passes = {name for shared in stream.passes for name in shared.queries}
+    passes = {name for shared in stream.passes for name in stream.queries_of(shared)}
     assert passes == queries.keys()
     if not any(one.separate for one in stream.classes):
         assert len(stream.passes) == len(plan_passes(queries))
@@ -207,14 +238,16 @@ def test_small_classes_beside_a_large_one_are_drawn_without_labels(plans):
     assert_readable(picture(explain(small | many(plans, 500, 1, 1)).streams))
 
 
-def assert_readable(drawing):
+def assert_readable(sheet):
     boxes = []
-    for text in (shape for shape in drawing.shapes if isinstance(shape, Text)):
-        left = text.x - {"start": 0.0, "middle": 0.5, "end": 1.0}[text.anchor] * text.width
-        boxes.append((left, text.y - 0.8 * text.size, left + text.width, text.y + 0.2 * text.size, text.text))
+    for text in sheet.figure.texts:
+        (x, y), size, words = text.get_position(), text.get_fontsize(), text.get_text()
+        width = width_of(words, size)
+        left = x - {"left": 0.0, "center": 0.5, "right": 1.0}[text.get_horizontalalignment()] * width
+        boxes.append((left, y - 0.8 * size, left + width, y + 0.2 * size, words))
     for left, top, right, bottom, text in boxes:
         assert 0 <= left <= right <= WIDTH - MARGIN / 2, text
-        assert 0 <= top <= bottom <= drawing.height, text
+        assert 0 <= top <= bottom <= sheet.height, text
     for i, (left, top, right, bottom, text) in enumerate(boxes):
         for other_left, other_top, other_right, other_bottom, other in boxes[:i]:
             apart = right <= other_left or other_right <= left or bottom <= other_top or other_bottom <= top
@@ -236,11 +269,15 @@ def test_pictures_are_complete_in_themselves(explained, case):
     told = explained(*case)
     root = assert_complete(told.to_svg())
     assert_complete(told.to_html())
+    cell = assert_complete(told._repr_html_())
+    assert [child.tag.rpartition("}")[2] for child in cell] == ["svg", "details"]
+    assert "".join(cell.find("details/pre").itertext()) == told
     words = "\n".join(element.text or "" for element in root.iter())
     (stream,) = told.streams
     assert f"{len(stream.trees):,} tree" in words
-    circles = sum(element.tag.endswith("circle") for element in root.iter())
-    assert 0 < circles <= sum(len(tree.windows) for tree in stream.trees)
+    dots = sum(hint.text.startswith("RANGE") for hint in root.iter("{http://www.w3.org/2000/svg}title"))
+    assert 0 < dots <= sum(len(tree.windows) for tree in stream.trees)
+    assert told.to_svg() == explained(*case).to_svg()
 
 
 def test_graphs_connect_what_they_declare(explained):
@@ -253,12 +290,30 @@ def test_graphs_connect_what_they_declare(explained):
         assert {edge[2] for edge in edges} == declared - {"s0"}
 
 
-def test_any_names_can_be_drawn(plans):
-    where = "`e`.`k` = '<b>&\"\\x00\x00\x1b$x$'"
+def test_any_names_can_be_drawn(plans, tmp_path):
+    where = "`e`.`k` = '<b>&\"\\x00\x00\x1b$x$ 東'"
     told = explain({'a<b & "c" \x00': variant(plans, Window(HOUR, MINUTE), KEYS[:1], where)})
     assert_complete(told.to_svg())
     assert_complete(told.to_html())
+    told.draw(tmp_path / "plan.png")
     assert '\\"' in told.to_dot()
+
+
+def test_a_picture_is_the_same_whatever_else_is_drawn(plans, tmp_path):
+    told = explain(many(plans, 5, 2, 2))
+    told.draw(tmp_path / "before.png")
+    before = told.to_svg()
+    with matplotlib.rc_context(
+        {"font.size": 40, "savefig.bbox": "tight", "svg.fonttype": "path", "text.usetex": True}
+    ):
+        told.draw(tmp_path / "after.png")
+        assert told.to_svg() == before
+    assert (tmp_path / "before.png").read_bytes() == (tmp_path / "after.png").read_bytes()
+
+
+def test_only_those_who_draw_wait_for_matplotlib():
+    program = "import sys, windrow.explain; sys.exit('matplotlib' in sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 def test_pictures_of_nothing():
@@ -294,7 +349,7 @@ def test_trees_that_run_are_shown_as_they_are(spark, tmp_path):
         for length, slide in ((10, 5), (30, 15), (7, 7)):
             engine.query(f"q{length}", sql.format(length, slide))
         assert "trees planned by no_share" in engine.explain()
-        for minute in range(2):
+        for minute in range(4):
             rows = "".join(f"2024-01-01 00:{minute:02}:{second:02},a\n" for second in range(0, 60, 2))
             (tmp_path / "in" / f"{minute}.csv").write_text(rows)
             engine.run(seal=False)

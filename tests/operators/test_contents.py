@@ -6,7 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
-from windrow.operators.aggregate.window_aggregate import SLICE, WindowAggregate, WindowAggregation
+from windrow.columns import SLICE
+from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
 from windrow.slicing import Window
 
 LIST = aggregate(Call("collect_list", ("x",)), (pa.int64(),), pa.list_(pa.int64()))

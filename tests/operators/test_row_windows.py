@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from windrow.aggregates import Call, aggregate
+from windrow.columns import BEGINNING, END_OF_TIME
 from windrow.final import choose
-from windrow.operators.aggregate.window_aggregate import BEGINNING, END_OF_TIME, WindowAggregation
+from windrow.operators.aggregate.window_aggregate import WindowAggregation
 from windrow.operators.rows.partitioned_row_windows import PartitionedRowWindows
 from windrow.operators.rows.pending_rows import PendingRows
 from windrow.operators.rows.row_windows import RowWindows

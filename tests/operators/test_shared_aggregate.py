@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.operators.test_window_aggregate import AGGREGATES, partials, recompute, row
-from windrow.operators.aggregate.shared_aggregate import QUERY, AnswersFailed, Groups, Member, SharedAggregate
-from windrow.operators.aggregate.window_aggregate import BEGINNING, END_OF_TIME
+from windrow.columns import BEGINNING, END_OF_TIME, QUERY
+from windrow.operators.aggregate.shared_aggregate import AnswersFailed, Groups, Member, SharedAggregate
 from windrow.slicing import Window
 
 GROUPS = Groups(("k",), (pa.string(),), pa.timestamp("us", "UTC"))

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from windrow.aggregates import Call, aggregate
 from windrow.aggregates.ordered_dictionary import OrderedDictionary
+from windrow.columns import END_OF_TIME
 from windrow.final import choose
 from windrow.operators.aggregate.group_keys import GroupKeys
-from windrow.operators.aggregate.window_aggregate import END_OF_TIME, WindowAggregate, WindowAggregation
+from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
 from windrow.slicing import Window
 
 AGGREGATES = (

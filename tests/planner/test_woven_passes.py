@@ -9,14 +9,15 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from windrow.runtime.epochs.culprits import culprits
+from windrow.runtime.state.planned_passes import PlannedPasses
 
 import windrow
 from tests.examples import examples
-from windrow.planner import Bounds, Experience, Pass, WovenPass, plan_passes, share_passes
+from tests.harness.plans import plans_of
+from windrow.planner import Bounds, Experience, Pass, Tally, WovenPass, plan_passes, share_passes
 from windrow.planner.passes.pack import MOST_COPIES
-from windrow.runtime.epochs.culprits import culprits
-from windrow.runtime.spark.collect import Tally, by_query, collect
-from windrow.runtime.state.planned_passes import PlannedPasses
+from windrow.runtime.spark.collect import collect
 from windrow.slicing import Window
 
 SECOND = 1_000_000
@@ -73,7 +74,7 @@ def plans(spark):
         for count in range(len(AGGREGATES) + 1):
             items = ", ".join(["k", *AGGREGATES[:count]])
             engine.query(f"q{count}", f"SELECT {items} FROM e [RANGE 1 SECOND SLIDE 1 SECOND] GROUP BY k")
-        return [query.plan for query in engine._queries.values()]
+        return list(plans_of(engine).values())
 
 
 def frame(spark, rows):
@@ -105,18 +106,19 @@ def assert_same_as_apart(spark, queries, rows, experience=None, bounds=None, eve
         table, tally = collect(shared, df, bounds, {})
         tallies.add(tally)
         expected = table.select([name for name in table.column_names if not name.startswith("_latest")])
-        apart |= dict.fromkeys(shared.queries, (expected, shared))
+        apart |= dict.fromkeys(shared.demands, (expected, shared))
     got = {}
     for shared in together:
         table, tally = collect(shared, df, bounds, {})
         tallies.add(tally)
-        for name, own in by_query(shared, table).items():
-            got.setdefault(name, []).append(own)
+        for names, own in shared.tables(table):
+            for name in names:
+                got.setdefault(name, []).append(own)
     assert got.keys() == queries.keys()
     # Rows are counted by passes that see them all; which may be none, where every query has a condition.
     assert len(tallies - {None}) == any(shared.sees_every_row for shared in (*alone, *together))
     for name, (expected, shared) in apart.items():
-        keys, cuts = shared.query.keys, shared.cuts
+        keys, cuts = shared.demand.keys, shared.cuts
         columns = [c for c in expected.column_names if c not in ("_slice", *keys)]
         found = set()
         for table in got[name]:
@@ -204,9 +206,9 @@ def test_what_spark_must_sort_does_not_have_the_rest_sorted(plans):
         "both": variant(plans, ("`e`.`k`",), "`e`.`v` > 2", 4, MINUTE),
     }
     hashed, sorting = plan_passes(queries)
-    assert set(hashed.queries) == set(queries)
+    assert set(hashed.demands) == set(queries)
     # The class of a query comes along: what its tree is handed must be cut alike.
-    assert set(sorting.queries) == {"groups", "sorted", "both"}
+    assert set(sorting.demands) == {"groups", "sorted", "both"}
     assert set(sorting.expressions) == {"max(`e`.`k`)"}
 
 
@@ -229,7 +231,7 @@ def test_passes_are_no_wider_than_spark_takes_well(plans):
     }
     passes = plan_passes(queries)
     assert all(isinstance(shared, WovenPass) and len(shared.copies) <= MOST_COPIES for shared in passes)
-    assert set().union(*(shared.queries for shared in passes)) == set(queries)
+    assert set().union(*(shared.demands for shared in passes)) == set(queries)
 
 
 def test_a_pass_brings_no_more_to_the_driver_than_it_can_take(plans):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sqlite3
-
 import pyarrow as pa
 import pytest
 
 import windrow
-from tests.homes import take_back_to_format_3
+from tests.harness.faults import ANALYSIS, disturbed
 from tests.streams import Files, assert_answers, engine_on, events, same_events
-from windrow.runtime.home import catalog
+from windrow.runtime.home.catalog import described
 from windrow.runtime.home.home import Home
 from windrow.runtime.spark.analysis import SparkAnalyst
 
@@ -19,17 +17,16 @@ ASKED = "SELECT v / 2 AS half, v + 1 AS next, t FROM _windrow_s"
 
 
 @pytest.fixture
-def asked(monkeypatch):
+def asked():
     """The statements that Spark was asked about."""
     asked = []
-    ask = SparkAnalyst._ask
 
-    def counting(analyst, sql, relations):
+    def noted(number, call, analyst, sql, relations):
         asked.append(sql)
-        return ask(analyst, sql, relations)
+        return call()
 
-    monkeypatch.setattr(SparkAnalyst, "_ask", counting)
-    return asked
+    with disturbed(ANALYSIS, noted):
+        yield asked
 
 
 def test_a_restart_asks_spark_nothing(spark, tmp_path, asked):
@@ -130,7 +127,7 @@ def test_a_function_of_the_users_is_asked_for_every_time(spark, tmp_path):
 
 
 def test_the_memory_is_bounded(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalog, "KEPT_DESCRIBED", 3)
+    monkeypatch.setattr(described, "KEPT_DESCRIBED", 3)
     memory = Home(tmp_path / "home").catalog
     schema = pa.schema([("v", pa.int32())])
     for number in range(8):
@@ -139,23 +136,3 @@ def test_the_memory_is_bounded(tmp_path, monkeypatch):
     assert memory.rows("SELECT question FROM described ORDER BY 1") == [("6",), ("7",)]
     assert memory.described("7") == schema
     assert memory.described("5") is None
-
-
-def test_a_home_of_format_2_learns_to_remember(spark, tmp_path, asked):
-    files = Files(spark, tmp_path / "in")
-    files.add(0, 40)
-    engine_on(files, tmp_path / "home").run(seal=False)
-    with sqlite3.connect(tmp_path / "home" / "catalog.db") as database:
-        take_back_to_format_3(database.execute)
-        database.execute("DROP TABLE described")
-        database.execute("UPDATE about SET format = 2")
-    database.close()
-    files.add(40, 90)
-    asked.clear()
-    engine_on(files, tmp_path / "home").run(seal=False)
-    assert asked
-    asked.clear()
-    engine = windrow.Engine(tmp_path / "home", spark=spark)
-    engine.run(seal=True)
-    assert asked == []
-    assert_answers(engine, same_events(0, 90))

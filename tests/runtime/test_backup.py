@@ -8,11 +8,11 @@ import shutil
 import pytest
 
 import windrow
+from tests.harness.faults import STEPS, at_steps
+from tests.harness.on_disk import held
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.api.homes import back_up_home
 from windrow.errors import HomeError
-from windrow.runtime import faults
-from windrow.runtime.faults import STEPS
 from windrow.runtime.home.home import Home
 
 
@@ -25,19 +25,16 @@ def test_a_home_that_runs_is_copied_at_every_step_and_each_copy_goes_on(spark, t
 
     def copy(step):
         # A copy waits for a transaction that is open.
-        if step != "transaction open" and engine._home.catalog.last_epoch() >= 0 and step not in copies:
+        if step != "transaction open" and engine.status().epoch >= 0 and step not in copies:
             copies[step] = tmp_path / "copies" / step
             back_up_home(tmp_path / "home", copies[step])
 
     with engine.start(trigger="50 milliseconds") as live:
         live.process_available()
-        faults.on_step = copy
-        try:
+        with at_steps(copy):
             for start in (40, 60, 80):
                 files.add(start, start + 20)
                 live.process_available()
-        finally:
-            faults.on_step = None
     epochs = {step for step in STEPS if "compact" not in step} - {"transaction open"}
     assert copies.keys() >= epochs
     assert not [*(tmp_path / "home").glob("backup-*")]
@@ -107,7 +104,7 @@ def test_files_that_cannot_be_linked_are_copied_only_while_no_engine_waits(spark
         raise PermissionError(1, "Operation not permitted")
 
     monkeypatch.setattr(os, "link", refuse)
-    with engine._home.running(), pytest.raises(HomeError, match=r"could not be copied .* not permitted"):
+    with held(engine), pytest.raises(HomeError, match=r"could not be copied .* not permitted"):
         engine.backup(tmp_path / "copy")
     assert engine.backup(tmp_path / "copy") == 2
     assert windrow.Engine(tmp_path / "copy", spark=spark).check() == 2

@@ -18,7 +18,7 @@ from windrow.runtime.spark.class_archive import LAUNCH_OPTIONS, launching, write
 START = """
 import sys
 from pathlib import Path
-from windrow.runtime import session
+from windrow.runtime.spark import session
 session.archive_path = lambda: Path(sys.argv[1])
 spark = session.local_session()
 pid = spark.sparkContext._jvm.ProcessHandle.current().pid()

@@ -13,14 +13,16 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
+from tests.harness.faults import at_steps, once
+from tests.harness.on_disk import committed_files, compact
 from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import faults, home
-from windrow.runtime.home import catalog, compaction
-from windrow.runtime.home.catalog import DataFile, Progress
+from windrow.runtime.home import compaction, home
+from windrow.runtime.home.catalog import about
 from windrow.runtime.home.compaction import Compactor
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, DataFile, Epoch, Progress
 from windrow.runtime.home.results import ResultWriter
 from windrow.runtime.home.slice_log import SliceLog, State
 
@@ -54,12 +56,12 @@ class Ages:
             self.home.catalog.add_query(f"q{i}", "SELECT …", "s", of_schema[i % schemas], retain)
             for i in range(queries)
         ]
-        self.log = SliceLog(self.home, "s")
+        self.log = SliceLog(self.home)
         self.window = window
         self.ids = [query.id for query in self.queries]
-        with self.home.catalog.transaction() as database:  # each query in a tree of its own number
-            trees = [(number, "s", 0) for number in self.ids]
-            database.executemany("INSERT INTO trees (id, stream, shared) VALUES (?, ?, ?)", trees)
+        with self.home.catalog.transaction() as database:  # each query in an operator of its own number
+            operators = [(number, 0, "[0, 0, 0]") for number in self.ids]
+            database.executemany("INSERT INTO operators (id, shared, price) VALUES (?, ?, ?)", operators)
 
     def stop(self):
         """Let another engine take the home."""
@@ -108,7 +110,7 @@ def test_many_epochs_leave_few_files_and_all_their_answers(tmp_path):
     assert ages.answers() == sorted(
         (query * number, query, number) for query in ages.ids for number in range(300)
     )
-    closed, opened = SliceLog(Home(tmp_path / "home"), "s").read(ages.ids[0])
+    closed, opened = SliceLog(Home(tmp_path / "home")).read(ages.ids[0])
     assert [x for table in closed for x in table["x"].to_pylist()][-121:] == list(range(179, 300))
     assert opened["x"].to_pylist() == [-299]
     assert ages.home.catalog.rows("SELECT count(*) FROM epochs") == [(300,)]
@@ -122,7 +124,7 @@ def test_the_slice_log_is_bounded_by_the_windows(tmp_path, small):
         ages.epoch(number)
         compactor.compact()
         sizes.append(sum(file.rows for file in ages.home.catalog.files("slices")))
-        _, opened = SliceLog(ages.home, "s").read(ages.ids[0])  # also when the newest file was merged
+        _, opened = SliceLog(ages.home).read(ages.ids[0])  # also when the newest file was merged
         assert opened["x"].to_pylist() == [-number]
     assert max(sizes[60:]) <= max(sizes[:60])
 
@@ -132,10 +134,9 @@ def test_an_epoch_that_looks_at_files_while_they_are_merged(tmp_path, small, mon
     ages = Ages(tmp_path / "home", window=5)
     for number in range(3):
         ages.epoch(number)
-    ages.log = SliceLog(ages.home, "s")
+    ages.log = SliceLog(ages.home)
     merging = Thread(target=Compactor(ages.home, lambda: 0.0).compact)
     written = Event()
-    monkeypatch.setattr(faults, "on_step", lambda step: written.set() if step == "compaction written" else 0)
     look = ages.log.segments
 
     def segments(file):
@@ -146,8 +147,9 @@ def test_an_epoch_that_looks_at_files_while_they_are_merged(tmp_path, small, mon
         return look(file)
 
     monkeypatch.setattr(ages.log, "segments", segments)
-    assert ages.log.unneeded(dict.fromkeys(ages.ids, 0), ages.ids) == []
-    merging.join()
+    with at_steps(once("compaction written", written.set)):
+        assert ages.log.unneeded(dict.fromkeys(ages.ids, 0), ages.ids) == []
+        merging.join()
     (merged,) = ages.home.catalog.files("slices")
     assert merged.level == 1
 
@@ -195,10 +197,10 @@ def test_a_full_disk_is_said_whatever_epochs_do_meanwhile(tmp_path, small, monke
 def test_a_directory_does_not_go_with_its_last_file_while_another_is_about_to_be_written(tmp_path, small):
     ages = Ages(tmp_path / "home")
     ages.epoch(0)
-    coming = ages.home.new_path("slices/s", 1, "slices")
+    coming = ages.home.new_path("slices/operators", 1, "slices")
     ages.home.replace_files(ages.home.catalog.files("slices"), [], 0.0)
     coming.write_bytes(b"")
-    assert [*(ages.home.path / "slices" / "s").iterdir()] == [coming]
+    assert [*(ages.home.path / "slices" / "operators").iterdir()] == [coming]
 
 
 def test_answers_past_their_retain_are_gone_at_once_and_their_files_soon(spark, tmp_path, small):
@@ -251,11 +253,8 @@ def test_a_stream_is_answered_alike_with_and_without(spark, tmp_path, small):
         files.add(start, start + 8)
     engine = engine_on(files, tmp_path / "home")
     engine.run(seal=False)
-    with engine._home.running():
-        Compactor(engine._home, lambda: 0.0).compact()
-    merged = [
-        file for kind in ("results", "slices") for file in engine._home.catalog.files(kind) if file.level
-    ]
+    compact(engine)
+    merged = [file for file in committed_files(tmp_path / "home", "results", "slices") if file.level]
     assert {file.kind for file in merged} == {"results", "slices"}
     files.add(80, 90)
     again = engine_on(files, tmp_path / "home")  # which reads the merged slices
@@ -289,13 +288,11 @@ def test_late_rows_and_dead_letters_are_kept_for_their_retain(spark, tmp_path, s
         files.add(start, start + 1)
     engine = engine_on(files, tmp_path / "home", clock=lambda: now[0], retain="1 hour")
     engine.run(seal=False)
-    with engine._home.running():
-        Compactor(engine._home, lambda: now[0]).compact()
-    assert [file.level for file in engine._home.catalog.files("late")] == [1, 0]
+    compact(engine, lambda: now[0])
+    assert [file.level for file in committed_files(tmp_path / "home", "late")] == [1, 0]
     assert engine.late("events").count() == 40
     now[0] += 3601
-    with engine._home.running():
-        Compactor(engine._home, lambda: now[0]).compact()
+    compact(engine, lambda: now[0])
     assert engine.late("events").count() == 40  # no epoch has seen that it is later
     files.add(4, 5)
     engine.run(seal=False)
@@ -335,7 +332,7 @@ class Refused:
 
 
 def test_a_step_of_the_clock_does_not_let_late_rows_expire(tmp_path, monkeypatch):
-    monkeypatch.setattr(catalog, "RECENT_EPOCHS", 3)
+    monkeypatch.setattr(about, "RECENT_EPOCHS", 3)
     now, day = 1_700_000_000.0, 86_400.0
     refused = Refused(tmp_path / "home")
     refused.epoch(now)
@@ -430,7 +427,7 @@ def test_queries_are_read_once_if_answers_may_have_expired_and_otherwise_not_at_
     assert readings() == 0
 
 
-def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(tmp_path, small, monkeypatch):
+def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(tmp_path, small):
     ages = Ages(tmp_path / "home")
     ages.queries, (other,) = ages.queries[:1], ages.queries[1:]
     ages.epoch(0)
@@ -443,10 +440,8 @@ def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(t
     query = ages.queries[0]
     elsewhere.catalog.add_query(query.name, query.sql, query.stream, query.schema, 5_000_000)
     looked = Event()
-    monkeypatch.setattr(
-        faults, "on_step", lambda step: looked.set() if step == "compacted files removed" else 0
-    )
-    with ages.home.running(), compactor.working():
+    at_end = at_steps(once("compacted files removed", looked.set))
+    with at_end, ages.home.running(), compactor.working():
         assert looked.wait(60)
     assert [file.first_epoch for file in ages.home.catalog.files("results")] == [1]
 
@@ -483,7 +478,7 @@ def test_a_large_file_is_not_merged_around(tmp_path, small, monkeypatch):
     monkeypatch.setattr(compaction, "FULL", sizes[2])
     assert max(sizes[:2] + sizes[3:]) < sizes[2]
     Compactor(ages.home, lambda: 0.0).compact()
-    closed, opened = SliceLog(ages.home, "s").read(ages.ids[0])
+    closed, opened = SliceLog(ages.home).read(ages.ids[0])
     assert [x for table in closed for x in dict.fromkeys(table["x"].to_pylist())] == list(range(8))
     assert opened["x"].to_pylist() == [-7]
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import windrow
 from tests.homes import ODD, make_home, take_back_to_format_4
-from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.folder_names import folder_name
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, Epoch, Progress
 
 NAMES = ["flights", "Flüge", "航班", "a-b_c", "x" * 255, "ß"]
 

@@ -15,8 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
-from tests.streams import SQL, Files, assert_answers, engine_on, same_events
+from tests.oracle import assert_same_answers, recomputed, weights
+from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, same_events
+from windrow.api.homes import home_status
 from windrow.runtime.home.home import Home
+from windrow.slicing import Window
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 
@@ -57,7 +60,7 @@ def test_damaged_slices_are_named_and_nothing_is_made_up(spark, files, tmp_path)
     home = tmp_path / "home"
     engine_on(files, home).run(seal=False)
     files.add(90, 100)
-    path = only(home, "slices/events/*.slices")
+    path = only(home, "slices/operators/*.slices")
     for told in damaged(path):
         engine = engine_on(files, home)
         with pytest.raises(windrow.HomeError, match=f"{path.name}.*{told}.*put the file.* back from a copy"):
@@ -170,16 +173,23 @@ def unpacked(archive, directory):
     return home
 
 
-def test_a_home_of_format_1_is_brought_up_to_date_and_goes_on(spark, tmp_path):
-    """The archive was made by the version that had format 1; it has read two of the three files."""
-    home = unpacked("home-format-1.tar.gz", tmp_path)
-    engine = windrow.Engine(home, spark=spark)
-    assert engine.status().streams[0].rows == 900
-    assert engine.results("q").count() == 60
-    engine.run(seal=True)
-    assert engine.progress("events").rows == 1300
-    assert_answers(engine, pq.read_table(tmp_path / "in"))
-    assert not list(home.rglob("*.arrow"))
+@pytest.mark.parametrize("format", [1, 2, 3])
+def test_a_home_of_a_format_that_is_no_longer_opened_is_left_as_it_is(tmp_path, format):
+    """Whether an engine opens it or somebody only asks how it is doing."""
+    Home(tmp_path / "home").close()
+    with sqlite3.connect(tmp_path / "home" / "catalog.db") as database:
+        database.execute("UPDATE about SET format = ?", (format,))
+    database.close()
+    before = (tmp_path / "home" / "catalog.db").read_bytes()
+    for opened in (Home, home_status):
+        with pytest.raises(windrow.HomeError) as raised:
+            opened(tmp_path / "home")
+        assert str(raised.value) == (
+            f"{tmp_path / 'home'} has format {format} and this Windrow opens formats 4 to 6; open it once with "
+            "an earlier Windrow, which brings it to format 5, or begin a new home, which reads the streams from "
+            "their beginning"
+        )
+    assert (tmp_path / "home" / "catalog.db").read_bytes() == before
 
 
 def test_a_home_of_format_4_is_brought_up_to_date_and_goes_on(spark, tmp_path):
@@ -197,6 +207,32 @@ def test_a_home_of_format_4_is_brought_up_to_date_and_goes_on(spark, tmp_path):
         (60, "a", 2), (70, "a", 2), (70, "b", 4), (80, "a", 2), (80, "b", 4), (90, "b", 4),
         *((end, "a", 8) for end in (120, 130, 140)),
     ]  # fmt: skip
+
+
+def test_a_home_of_format_5_is_brought_up_to_date_and_goes_on(spark, tmp_path):
+    """The version that had format 5 has read two of three files, for queries that share a tree, one alone, one that
+    needs the values themselves, and a window of rows: their states go on in operators of the same numbers."""
+    home = unpacked("home-format-5.tar.gz", tmp_path)
+    rows = pq.read_table(tmp_path / "in")
+    with windrow.Engine(home, spark=spark, nodes=1) as engine:
+        told = engine.explain()
+        assert "tree 3 (running): 2 queries" in told
+        engine.run(seal=True)
+        for name, window, keys, aggs, where in (
+            ("short", Window(20 * SECOND, 5 * SECOND), ["k"], {"total": "SUM(v)"}, "true"),
+            ("long", Window(30 * SECOND, 7 * SECOND), ["k"], {"total": "SUM(v)", "most": "MAX(v)"}, "true"),
+            ("few", Window(8 * SECOND, 4 * SECOND), [], {"n": "COUNT(*)"}, "v > 0"),
+            ("middle", Window(10 * SECOND, 5 * SECOND), [], {"m": "MEDIAN(v)"}, "true"),
+        ):
+            expected = recomputed(rows, window, keys, aggs | weights("v"), where)
+            tolerances = {"total": "_abs_v"} if "total" in aggs else {}
+            assert assert_same_answers(engine.results(name), expected, keys, tolerances) > 8
+        counted = engine.results("rows").orderBy("window_row").collect()
+        values = rows["v"].to_pylist()  # in the order of their instants
+        assert [row.window_row for row in counted] == list(range(15, 451, 15))
+        for row in counted:
+            held = values[max(row.window_row - 40, 0) : row.window_row]
+            assert (row.n, row.a) == (len(held), pytest.approx(sum(held) / len(held)))
 
 
 def test_the_same_query_again_is_the_same(spark, files, tmp_path):

@@ -8,8 +8,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.homes import CLOCK, ODD, WATERMARK, make_home
 from windrow.api.homes import home_status
 from windrow.errors import WindrowError
-from windrow.runtime.home.catalog import Progress
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, Epoch, Progress
 from windrow.runtime.watch.metrics import MetricsServer
 
 

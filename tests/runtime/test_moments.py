@@ -10,11 +10,10 @@ from threading import enumerate as enumerate_threads
 import pytest
 
 import windrow
+from tests.harness.faults import COMING_TO_REST, READING_BACK, at_steps, disturbed
+from tests.harness.micro_batches import feeding
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import faults
-from windrow.runtime.epochs.stage import StreamRunner
-from windrow.runtime.state.trees import RunningTree
 
 
 @pytest.fixture(scope="module")
@@ -59,21 +58,24 @@ def test_a_home_of_two_moments_reads_nothing(spark, kept, tmp_path, catalog, str
     assert engine.progress("events") == before
 
 
-def test_who_is_refused_reads_nothing_back_behind_the_error(spark, kept, tmp_path, monkeypatch):
+def test_who_is_refused_reads_nothing_back_behind_the_error(spark, kept, tmp_path):
     """States are read back in a thread while Spark gets ready; whoever sees the error may close the home."""
     come_to_rest = Event()
 
-    def load(tree, log, evaluated):
+    def load(number, call, tree, log, evaluated):
         come_to_rest.wait(60)
         return log.read(tree.id)
 
-    def rest(runner, rest=StreamRunner.rest):
+    def rest(number, call, runner):
         come_to_rest.set()
-        rest(runner)
+        call()
 
-    monkeypatch.setattr(RunningTree, "load", load)
-    monkeypatch.setattr(StreamRunner, "rest", rest)
-    with windrow.Engine(put_together(kept, "at-1", "at-0", tmp_path), spark=spark) as engine:
+    home = put_together(kept, "at-1", "at-0", tmp_path)
+    with (
+        disturbed(READING_BACK, load),
+        disturbed(COMING_TO_REST, rest),
+        windrow.Engine(home, spark=spark) as engine,
+    ):
         with pytest.raises(HomeError, match="are not of one moment"):
             engine.run(seal=False)
         reading = [thread.name for thread in enumerate_threads() if thread.name.startswith("windrow preload")]
@@ -85,16 +87,11 @@ def test_a_batch_must_be_the_next_one(spark, kept, tmp_path):
     """Also where Spark hands out another one in spite of its record."""
     shutil.copytree(kept / "at-1", tmp_path / "home")
     engine = windrow.Engine(tmp_path / "home", spark=spark)
-    engine._registry.resume()
-    runner = engine._running._runner("events")
-    for batch in (0, 3):
-        with (
-            pytest.raises(
-                HomeError, match=rf"hands out batch {batch} .*the last one that the home knows is 1"
-            ),
-            runner.staged(None, batch, list, dict),
-        ):
-            pass
+    with feeding(engine, "events") as feed:
+        for batch in (0, 3):
+            told = rf"hands out batch {batch} .*the last one that the home knows is 1"
+            with pytest.raises(HomeError, match=told):
+                feed.batch(None, batch)
 
 
 def cut(*names, length):
@@ -130,12 +127,8 @@ def interrupted(kept, spark):
     def stop(step):
         raise InterruptedError(step)
 
-    faults.on_step = stop
-    try:
-        with pytest.raises(windrow.WindrowError):
-            windrow.Engine(kept / "interrupted", spark=spark).run(seal=False)
-    finally:
-        faults.on_step = None
+    with at_steps(stop), pytest.raises(windrow.WindrowError):
+        windrow.Engine(kept / "interrupted", spark=spark).run(seal=False)
     assert (kept / "interrupted" / "streams" / "events" / "offsets" / "2").exists()
     return kept / "interrupted"
 

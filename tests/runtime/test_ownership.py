@@ -12,13 +12,14 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 
 import windrow
+from tests.harness.faults import at_steps, once
+from tests.harness.readers import watched_reader
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
-from windrow.runtime import faults
 from windrow.runtime.epochs import reader
-from windrow.runtime.home.catalog import Progress
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
 from windrow.runtime.home.lock import HomeInUse, holding, is_held
+from windrow.runtime.home.records import Advance, Epoch, Progress
 
 
 @pytest.fixture
@@ -122,19 +123,14 @@ def test_a_lock_on_a_file_that_was_replaced_is_none(tmp_path, monkeypatch):
 def test_who_takes_over_in_the_middle_of_an_epoch_sweeps_its_files_and_it_is_not_committed(
     spark, files, tmp_path
 ):
-    def take_over(step):
-        if step == "files forced to disk":
-            faults.on_step = None
-            (tmp_path / "home" / "lock").unlink()
-            with Home(tmp_path / "home").running():
-                pass
+    def take_over():
+        (tmp_path / "home" / "lock").unlink()
+        with Home(tmp_path / "home").running():
+            pass
 
-    faults.on_step = take_over
-    try:
-        with pytest.raises(HomeError, match=r"was taken over by process \d+ on"):
-            engine_on(files, tmp_path / "home").run(seal=False)
-    finally:
-        faults.on_step = None
+    told = r"was taken over by process \d+ on"
+    with at_steps(once("files forced to disk", take_over)), pytest.raises(HomeError, match=told):
+        engine_on(files, tmp_path / "home").run(seal=False)
     engine = engine_on(files, tmp_path / "home")
     assert engine.progress("events").rows == 0
     engine.run(seal=True)
@@ -162,24 +158,22 @@ def test_an_epoch_is_waited_for_when_spark_dies_under_it(spark, files, tmp_path,
         query.stop = stop
         raise error
 
-    faults.on_step = hold
-    try:
-        live = engine.start(trigger="50 milliseconds")
-        assert committing.wait(60)
-        (reading,) = engine._running.readers.values()
-        query = reading._query
-        stop, query.stop = query.stop, dead
-        stopping = Thread(target=live.stop)
-        stopping.start()
-        with pytest.raises(HomeInUse):
-            other.run(seal=False)
-        go_on.set()
-        stopping.join(60)
-        assert not stopping.is_alive()
-    finally:
-        faults.on_step = None
-        go_on.set()
-        stop()
+    with at_steps(hold):
+        try:
+            live = engine.start(trigger="50 milliseconds")
+            assert committing.wait(60)
+            query = watched_reader(engine, "events").spark_query
+            stop, query.stop = query.stop, dead
+            stopping = Thread(target=live.stop)
+            stopping.start()
+            with pytest.raises(HomeInUse):
+                other.run(seal=False)
+            go_on.set()
+            stopping.join(60)
+            assert not stopping.is_alive()
+        finally:
+            go_on.set()
+            stop()
     with pytest.raises(
         windrow.WindrowError, match=r"stream .events. stopped: (the process of Spark is gone|AttributeError)"
     ):

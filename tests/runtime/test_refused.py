@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
+from windrow.columns import END_OF_TIME, FILE, POSITION, RAW
 from windrow.errors import SourceError
 from windrow.logical import Stream, quoted
-from windrow.operators.aggregate.window_aggregate import END_OF_TIME
 from windrow.planner import Bounds
-from windrow.planner.passes.bounds import FILE, POSITION, RAW
 from windrow.runtime.spark.analysis import arrow_schema, reason
 from windrow.runtime.spark.refused import dead_rows, late_rows
 from windrow.runtime.spark.sources import FileSource

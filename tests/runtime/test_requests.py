@@ -8,13 +8,12 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
-from tests.homes import take_back_to_format_3
 from windrow import StatementError, WindrowError
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in, resume_queries
 from windrow.api.homes import home_status
-from windrow.runtime.home.catalog import NewQuery
 from windrow.runtime.home.home import Home
-from windrow.runtime.home.requests import Refusal, Requests, Withdrawn
+from windrow.runtime.home.records import NewQuery, Refusal
+from windrow.runtime.home.requests import Requests, Withdrawn
 
 SQL = "SELECT COUNT(*) AS n FROM readings [RANGE 1 HOUR SLIDE 1 MINUTE]"
 SCHEMA = pa.schema([("window_end", pa.timestamp("us")), ("n", pa.int64())])
@@ -228,16 +227,6 @@ def test_a_resume_that_an_engine_did_not_come_to_is_done_when_it_has_stopped(hom
         assert done.result() == "resumed"
     assert conditions(home)["daily"] == "waiting"
     assert Requests(home.catalog).waiting() == []
-
-
-def test_a_home_of_format_3_learns_to_be_asked(home):
-    for name in ("waiting_requests", "requests_by_name"):
-        home.catalog.rows(f"DROP INDEX {name}")
-    home.catalog.rows("DROP TABLE requests")
-    take_back_to_format_3(home.catalog.rows)
-    assert add_queries(home.path, [named_query("daily", SQL)]) == "kept"
-    assert names(home) == ["hourly"]
-    assert asked(home) == [("daily", "waiting")]
 
 
 @pytest.mark.parametrize(

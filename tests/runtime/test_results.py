@@ -10,14 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from windrow.errors import HomeError
-from windrow.runtime import home
 from windrow.runtime.epochs.sinks import catch_up, deliver
-from windrow.runtime.home import compaction
-from windrow.runtime.home.catalog import Progress
+from windrow.runtime.home import compaction, home
 from windrow.runtime.home.compaction import Compactor
-from windrow.runtime.home.home import Advance, Epoch, Home
+from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import Advance, Epoch, Progress
 from windrow.runtime.home.results import ResultWriter, answers_since
-from windrow.runtime.state.trees import RunningQuery
+from windrow.runtime.state.queries import RunningQuery
 
 INSTANT = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema([("window_start", INSTANT), ("window_end", INSTANT), ("n", pa.int64())])

@@ -2,7 +2,7 @@
 
 python -m tests.soak.child DIRECTORY
 
-Begins when it is given a line: JSON with what `harness.Kill` says, or {} to play to the end.
+Begins when it is given a line: JSON with what `kills.Kill` says, or {} to play to the end.
 """
 
 from __future__ import annotations
@@ -16,16 +16,20 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any
 
+from tests.harness.faults import STEPS, at_steps
 from tests.soak.scenario import STORY, compact_often, play
-from windrow.runtime import faults
 from windrow.runtime.home.home import Home
 from windrow.runtime.spark.session import local_session
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
 ENDS = {"the JVM dies": "Error", "a second writer": "was taken over by process"}
@@ -50,21 +54,20 @@ def main() -> None:
     arguments = parser.parse_args()
     faulthandler.enable()  # a process that crashes says where
     compact_often()
-    spark = local_session("windrow-soak")
+    spark = local_session("windrow-soak", lambda: import_module("windrow.api.engine"))
     for name, value in QUICK.items():
         spark.conf.set(name, value)
     told = json.loads(sys.stdin.readline())
-    if told:
-        prepare(told, spark, arguments.directory / "home")
-    say("ready")
-    play(STORY, arguments.directory, spark, hear)
+    with at_steps(happenings(told, spark, arguments.directory / "home")) if told else nullcontext():
+        say("ready")
+        play(STORY, arguments.directory, spark, hear)
     spark.stop()
 
 
-def prepare(told: dict[str, Any], spark: SparkSession, home: Path) -> None:
-    """Let things happen to this process when it reaches its steps."""
-    if told["step"] is not None and told["step"] not in faults.STEPS:
-        raise SystemExit(f"no step {told['step']!r}; there are {', '.join(faults.STEPS)}")
+def happenings(told: dict[str, Any], spark: SparkSession, home: Path) -> Callable[[str], None]:
+    """What is to happen to this process when it reaches its steps."""
+    if told["step"] is not None and told["step"] not in STEPS:
+        raise SystemExit(f"no step {told['step']!r}; there are {', '.join(STEPS)}")
     context: Any = spark.sparkContext
     java = context._jvm.ProcessHandle.current().pid()
     reached: Counter[str] = Counter()
@@ -83,7 +86,7 @@ def prepare(told: dict[str, Any], spark: SparkSession, home: Path) -> None:
             else:
                 os.killpg(0, signal.SIGKILL)
 
-    faults.on_step = happen
+    return happen
 
 
 def suspend(seconds: int) -> None:

@@ -6,8 +6,7 @@ import pytest
 
 from tests.soak.child import QUICK
 from tests.soak.scenario import compact_often
-from windrow.runtime import home
-from windrow.runtime.home import compaction
+from windrow.runtime.home import compaction, home
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -20,8 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.runtime.home.catalog import FOLDERS
 from windrow.runtime.home.home import Home
+from windrow.runtime.home.records import FOLDERS
 
 Row = tuple[Any, ...]
 SHOWN = 5

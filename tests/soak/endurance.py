@@ -197,7 +197,7 @@ def measure(home: Path, spark: SparkSession) -> dict[str, float]:
         ((sample["epoch_rows"],),) = database.execute("SELECT count(*) FROM epochs")
         ((sample["listed"],),) = database.execute("SELECT count(*) FROM files")
         ((sample["doomed"],),) = database.execute("SELECT count(*) FROM doomed")
-        ((sample["entries"],),) = database.execute("SELECT sum(entries) FROM trees")
+        ((sample["entries"],),) = database.execute("SELECT sum(entries) FROM operators")
     sample["files"] = sum(path.is_file() for path in home.rglob("*"))
     return sample
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from tests.harness.faults import BEFORE_COMMIT, at_steps
 from tests.soak.scenario import SHORT, play
-from windrow.runtime import faults
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -14,14 +14,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from tests.soak.scenario import Story
+from tests.soak.scenario import Story
 
-BEFORE_COMMIT = (
-    "batch staged", "queries answered", "files written", "files forced to disk", "transaction open",
-)  # fmt: skip
-IN_AN_EPOCH = BEFORE_COMMIT[1:]
-"""Steps that an epoch is tried again from; a batch is staged before it."""
-COMPACTION = ("compaction written", "compaction committed", "compacted files removed")
 ROUNDS = (
     # An epoch that is not committed comes again, so one home can be stopped at all these steps of it.
     (*BEFORE_COMMIT, "epoch committed"),
@@ -69,11 +63,10 @@ class Interruptions:
     def play(self, directory: Path, spark: SparkSession, *, same_engine: bool = False) -> None:
         """Play the story to its end: after a stop with a new engine, or with the one there is."""
         usual, threading.excepthook = threading.excepthook, _hush
-        faults.on_step = self.reach
         try:
-            self._play(directory, spark, self._go_on if same_engine else lambda: False)
+            with at_steps(self.reach):
+                self._play(directory, spark, self._go_on if same_engine else lambda: False)
         finally:
-            faults.on_step = None
             threading.excepthook = usual
 
     def _play(self, directory: Path, spark: SparkSession, again: Callable[[], bool]) -> None:

@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING
 import windrow
 from tests.soak.inputs import BEGINNING, put_files
 from windrow.errors import QueryFailed
-from windrow.runtime import home
-from windrow.runtime.home import compaction
+from windrow.runtime.home import compaction, home
 
 if TYPE_CHECKING:
     from collections.abc import Callable

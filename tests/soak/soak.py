@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks._harness import Bar, machine, publish
-from tests.soak import breakages
+from tests.soak import proof
 from tests.soak.child import QUICK
 from tests.soak.contents import contents
 from tests.soak.endurance import endure, growth
 from tests.soak.figure import draw
-from tests.soak.harness import ChildFailed, Player, judge, play_with_kills, random_kills
+from tests.soak.kills import ChildFailed, Player, judge, play_with_kills, random_kills
 
 GROWTH = 1.15
 """How much the greatest value of the last quarter may exceed that of the second."""
@@ -40,7 +40,7 @@ def main() -> int:
     parser.add_argument("--prove", action="store_true", help="only see that broken engines are noticed")
     arguments = parser.parse_args()
     if arguments.prove:
-        return breakages.main([])
+        return proof.main([])
     seed = random.SystemRandom().randrange(1 << 30) if arguments.seed is None else arguments.seed
     directory = arguments.directory or Path(tempfile.mkdtemp(prefix="windrow-soak-"))
     again = f"script/soak --seed {seed} --kills {arguments.kills} --epochs {arguments.epochs}"

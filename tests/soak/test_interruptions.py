@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.harness.faults import COMPACTION, IN_AN_EPOCH, STEPS
 from tests.soak.contents import contents
-from tests.soak.harness import judge
-from tests.soak.interruptions import COMPACTION, IN_AN_EPOCH, ROUNDS, Interruptions
+from tests.soak.interruptions import ROUNDS, Interruptions
+from tests.soak.kills import judge
 from tests.soak.scenario import SHORT, SHORT_IN_TASKS, play
-from windrow.runtime import faults
 from windrow.runtime.home import compaction
 from windrow.runtime.spark import patience
 
@@ -75,4 +75,4 @@ def test_interrupted_while_spark_tasks_hold_trees(same_engine, truth_in_tasks, s
 
 
 def test_every_step_is_in_a_round():
-    assert {step for steps in ROUNDS for step in steps} == set(faults.STEPS)
+    assert {step for steps in ROUNDS for step in steps} == set(STEPS)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from tests.soak.breakages import BREAKAGES, broken
+from tests.harness.breakages import BREAKAGES, broken
+from tests.harness.faults import STEPS
 from tests.soak.child import DISTURBANCES, ENDS
 from tests.soak.contents import contents
-from tests.soak.harness import DAMAGES, Kill, judge, play_with_kills
+from tests.soak.kills import DAMAGES, Kill, judge, play_with_kills
 from tests.soak.scenario import STORY, play
-from windrow.runtime import faults
 
 CHAIN = (
     Kill("compaction written", 1, disturbance="jobs cancelled"),
@@ -47,7 +47,7 @@ def test_the_story_has_what_can_go_wrong(truth):
 
 
 def test_killed_at_every_step_that_leaves_something_else(truth, tmp_path):
-    assert {kill.step for kill in CHAIN} | NOTHING_NEW == set(faults.STEPS)
+    assert {kill.step for kill in CHAIN} | NOTHING_NEW == set(STEPS)
     kinds = {kind for kill in CHAIN for kind in kill.kinds}
     assert kinds >= {*ENDS, *DISTURBANCES, *DAMAGES}
     done = list(play_with_kills(tmp_path, CHAIN))

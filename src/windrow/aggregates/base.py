@@ -63,10 +63,6 @@ class RecordColumn:
     """About how much memory a value takes."""
 
 
-INSTANT = "_windrow_instant"
-"""The event time of a row, in microseconds, in the Spark SQL of a pass."""
-
-
 ANY_ROW = "true"
 """The value of a partial to which every row gives the same."""
 

@@ -28,7 +28,8 @@ from windrow.errors import StatementError, WindrowError
 from windrow.logical import Stream, Table, bind
 from windrow.runtime.home.home import Home
 from windrow.runtime.home.lock import HomeInUse, is_held
-from windrow.runtime.home.requests import Refusal, Requests
+from windrow.runtime.home.records import Refusal
+from windrow.runtime.home.requests import Requests
 from windrow.runtime.home.resuming import resume
 
 if TYPE_CHECKING:
@@ -216,12 +217,12 @@ def _check_without_spark(query: Query, known: Mapping[str, Relation]) -> None:
 def _relations(catalog: Catalog) -> dict[str, Relation]:
     """The relations that the home remembers: the names of their columns, not the types."""
     known: dict[str, Relation] = {}
-    for name, kind, definition in catalog.definitions():
-        columns = dict.fromkeys(definition.get("types", {}), pa.null())
-        if kind == "table":
-            known[name.lower()] = Table(name, columns)
+    for stored in catalog.definitions():
+        columns = dict.fromkeys(stored.definition.get("types", {}), pa.null())
+        if stored.kind == "table":
+            known[stored.name.lower()] = Table(stored.name, columns)
         else:
-            timestamp = definition.get("timestamp", "")
+            timestamp = stored.definition.get("timestamp", "")
             times = {timestamp: pa.timestamp("us", "UTC")} if columns else {}
-            known[name.lower()] = Stream(name, columns | times, timestamp)
+            known[stored.name.lower()] = Stream(stored.name, columns | times, timestamp)
     return known

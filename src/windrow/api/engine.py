@@ -14,6 +14,7 @@ import tempfile
 import time
 import weakref
 from dataclasses import replace
+from functools import partial
 from itertools import count
 from typing import TYPE_CHECKING, Self
 
@@ -24,20 +25,23 @@ from windrow.api.own_functions import OwnFunctions
 from windrow.api.registry import Registry
 from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
+from windrow.api.watching import Watch, Watches
 from windrow.cql import Query, parse, parse_duration
 from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
-from windrow.explain import Observed, explain
 from windrow.explain import check_ending as check_ending
+from windrow.explain import explain
 from windrow.final import Costs
-from windrow.operators.aggregate.window_aggregate import END_OF_TIME
+from windrow.planner.settings import Settings, read_prices
 from windrow.planner.sharing import PLACEMENTS, Constants, checked_hint
 from windrow.runtime.epochs.report import EpochReport as EpochReport
-from windrow.runtime.epochs.stage import RunningQuery
 from windrow.runtime.home.home import Home
-from windrow.runtime.home.results import read_results
+from windrow.runtime.home.results import latest_answers
 from windrow.runtime.spark.analysis import SparkAnalyst
 from windrow.runtime.spark.refused_tables import read_dead, read_late
+from windrow.runtime.spark.result_tables import read_results
 from windrow.runtime.spark.session import checked, local_session
+from windrow.runtime.state.current_plan import CurrentPlan
+from windrow.runtime.state.queries import RunningQuery
 from windrow.runtime.watch.metrics import MetricsServer
 from windrow.runtime.watch.status import read_status
 
@@ -52,7 +56,7 @@ if TYPE_CHECKING:
     from windrow.api.registry import Bound
     from windrow.explain import Explanation
     from windrow.logical import Stream
-    from windrow.runtime.home.catalog import Progress
+    from windrow.runtime.home.records import Progress
     from windrow.runtime.watch.status import Status
     from windrow.runtime.watch.waiting import OpenStream
 
@@ -83,21 +87,22 @@ class Engine:
         # The home first: if it cannot be used, nobody need wait for Spark.
         self._temporary = tempfile.TemporaryDirectory(prefix="windrow-") if home is None else None
         self._home = Home(self._temporary.name if self._temporary is not None else home or "")
-        self._home.optimizer = optimizer
-        self._home.nodes = nodes
         self._metrics: list[MetricsServer] = []
         self._live: weakref.ref[Live] | None = None
         """What was started last: while it runs, its own threads hold it, and then nobody here does."""
+        self._watches = Watches()
         try:
             # Read now: found to be broken later, they would look like a query's fault.
-            _ = self._home.costs, self._home.constants
+            costs, constants = read_prices(self._home.costs_path)
             self.spark = checked(spark) if spark is not None else local_session()
         except BaseException:
             self.close()
             raise
-        self._home.cores = self.spark.sparkContext.defaultParallelism
+        cores = self.spark.sparkContext.defaultParallelism
         if optimizer in PLACEMENTS and nodes is None:
-            self._home.nodes = self._home.cores
+            nodes = cores
+        settings = Settings(optimizer, nodes, cores, costs, constants)
+        self._plan = CurrentPlan(self._home, settings, lambda: self._queries.values())
         self._analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._functions = OwnFunctions(self._analyst)
         self._relations = Relations(self.spark, self._home)
@@ -110,7 +115,8 @@ class Engine:
             lambda: list(self._queries.values()),
             self._registry.answer_requests,
             clock,
-            lambda report: self.on_epoch(report) if self.on_epoch is not None else None,
+            self._plan,
+            self._tell,
         )
         self.on_epoch: Callable[[EpochReport], None] | None = None
         """Called after every epoch, for progress displays."""
@@ -130,6 +136,7 @@ class Engine:
         finally:
             for server in self._metrics:
                 server.stop()
+            self._watches.stop()
             self._home.close()
             if self._temporary is not None:
                 self._temporary.cleanup()
@@ -295,33 +302,17 @@ class Engine:
         it for this home, or as shipped, or as a file says that it wrote.
         """
         self._registry.resume()
-        queries = [(query.stored, query.plan) for query in self._queries.values()]
+        queries = [query for query in self._queries.values() if query.stored.quarantined is None]
         held = {
-            stored.name: f"{stored.quarantined} (epoch {stored.quarantined_epoch})"
-            for stored, _ in queries
-            if stored.quarantined is not None
+            query.stored.name: f"{query.stored.quarantined} (epoch {query.stored.quarantined_epoch})"
+            for query in self._queries.values()
+            if query.stored.quarantined is not None
         }
-        plans = {stored.name: plan for stored, plan in queries if stored.name not in held}
-        table, constants = self._home.costs, self._home.constants
+        settings, running = self._plan.settings, self._plan.plan
         if costs is not None:
-            table, constants = Costs.read(costs), Constants.read(costs)
-        streams = dict.fromkeys(plan.stream.name for plan in plans.values())
-        observed = {stream: self._observed(stream) for stream in streams}
-        return explain(plans, held, sql=sql, costs=table, constants=constants, observed=observed)
-
-    def _observed(self, stream: str) -> Observed:
-        """What the home knows of a stream that has run."""
-        catalog = self._home.catalog
-        names = {query.stored.id: query.stored.name for query in self._queries.values()}
-        staying = [member for member in catalog.members(stream) if member[-1] == END_OF_TIME]
-        trees: dict[int, list[str]] = {}
-        for tree, _, _, query, *_ in staying:
-            if query in names:
-                trees.setdefault(tree, []).append(names[query])
-        shared = frozenset(tree for tree, shared, *_ in staying if shared)
-        settled = {tree: node for tree, _, node, *_ in staying if node is not None}
-        nodes = self._home.nodes or (self._home.cores if settled else 1)
-        return Observed(catalog.rate(stream), self._home.optimizer, trees, shared, nodes, settled)
+            settings = replace(settings, costs=Costs.read(costs), constants=Constants.read(costs))
+        plan = self._running.next_plan(queries, settings, anew=costs is not None)
+        return explain(plan, running, held, costs=settings.costs, sql=sql)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are
@@ -333,6 +324,21 @@ class Engine:
         """
         stored = self._home.catalog.query(name) or self._registered(name).stored
         return read_results(self.spark, self._home, stored, _positive("last", last), epochs=epochs)
+
+    def watch(self, name: str, rows: int = 20) -> Watch:
+        """The latest answers of a query, at most so many rows of them: `print(eng.watch("delays"))`.
+
+        As the last line of a notebook's cell, a table that is shown anew after every epoch with answers,
+        until its `stop()`, until the engine is closed, or until nobody holds it. Any number of watches may
+        be there at once.
+        """
+        if rows < 1:
+            raise WindrowError(f"a watch shows 1 row or more, not {rows}")
+        query = (self._home.catalog.query(name) or self._registered(name).stored).name
+        watch = Watch(query, rows, partial(latest_answers, self._home, query))
+        self._watches.add(watch)
+        watch.look()  # after the line above, so that no epoch falls in between
+        return watch
 
     def late(self, stream: str) -> DataFrame:
         """The late rows of a stream: its columns in use, `_late_by`, `_file`, `_position`, `_epoch`."""
@@ -386,7 +392,7 @@ class Engine:
         known = self._relations.known_stream(name)
         if found is None and known is None:
             known = self._relations.stream(name)  # says what there is
-        return known.name if known is not None else found[0] if found is not None else name, known
+        return known.name if known is not None else found.name if found is not None else name, known
 
     @property
     def queries(self) -> list[str]:
@@ -430,6 +436,12 @@ class Engine:
         """Let time go on for streams with an IDLE TIMEOUT that are silent; `start()` does it by itself."""
         self._registry.resume()
         self._running.heartbeat()
+
+    def _tell(self, report: EpochReport) -> None:
+        """Let those who watch know of an epoch; `on_epoch` last, since it may end the run."""
+        self._watches.take_in(report)
+        if self.on_epoch is not None:
+            self.on_epoch(report)
 
     @property
     def _queries(self) -> dict[str, RunningQuery]:

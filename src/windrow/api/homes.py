@@ -16,6 +16,7 @@ from windrow.runtime.home.backup import back_up
 from windrow.runtime.home.catalog import FORMAT, Catalog
 from windrow.runtime.home.durable import explained
 from windrow.runtime.home.lock import check_free
+from windrow.runtime.home.migrate import check_format
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
 from windrow.runtime.watch.status import QueryStatus as QueryStatus
@@ -71,10 +72,7 @@ def _reading(home: str | os.PathLike[str]) -> Iterator[Catalog]:
             found = catalog.format()
             if found is None:
                 raise HomeError(f"{path} is not a home: its catalog.db is another one's")
-            if found > FORMAT:
-                raise HomeError(
-                    f"{path} has format {found} and this Windrow reads up to {FORMAT}; use a newer Windrow"
-                )
+            check_format(path, found)
             if found < FORMAT:
                 raise HomeError(
                     f"{path} has format {found}, of an earlier Windrow; an engine that runs on it brings it "

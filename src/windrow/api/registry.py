@@ -13,14 +13,14 @@ from sqlglot import exp
 from windrow.api.clients import drop_queries, resume_queries
 from windrow.cql import Query, parse
 from windrow.errors import HomeError, StatementError, WindrowError
-from windrow.logical import bind
-from windrow.runtime.home.catalog import NewQuery
+from windrow.logical import PlanRecords, bind, surroundings
 from windrow.runtime.home.lock import HomeInUse
+from windrow.runtime.home.records import NewQuery
 from windrow.runtime.home.requests import Requests, Withdrawn
 from windrow.runtime.home.results import result_schema
 from windrow.runtime.home.resuming import resume
 from windrow.runtime.logs import event
-from windrow.runtime.state.trees import RunningQuery
+from windrow.runtime.state.queries import RunningQuery
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
     from windrow.api.own_functions import OwnFunctions
     from windrow.api.relations import Relations
     from windrow.logical import AggregateQuery
-    from windrow.runtime.home.catalog import StoredQuery
     from windrow.runtime.home.home import Home
-    from windrow.runtime.home.requests import Request
+    from windrow.runtime.home.records import Request, StoredQuery
     from windrow.runtime.spark.analysis import SparkAnalyst
 
 
@@ -41,6 +40,7 @@ class Bound:
     """A query that has been bound and is not yet added."""
 
     new: NewQuery
+    statement: Query
     plan: AggregateQuery
     sink: Callable[[int, pa.Table], None] | None
 
@@ -80,6 +80,9 @@ class Registry:
             known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
             self.let_go({query.stored.id for query in self.queries.values()} - known_ids)
             taken_up: dict[str, RunningQuery] = {}
+            records = self._records()
+            written = self._home.catalog.bound_records()
+            bound_again: dict[int, str] = {}
             for stored in stored_queries:
                 if stored.sealed or stored.name.lower() in self.queries:
                     continue
@@ -87,16 +90,25 @@ class Registry:
                     self._relations.recall(stored.stream)
                     if not self._relations.is_unbounded(stored.stream):
                         continue  # a frame that can be read again, or one that this engine does not have
-                    bound = self.bound(stored.name, select(stored.sql, stored.retain), None)
-                    if bound.new.schema != stored.schema:  # its stream was declared anew
-                        with suppress(HomeInUse), self._home.changing() as database:
-                            (stored,) = self._home.catalog.insert_queries(database, [bound.new])
-                    taken_up[stored.name.lower()] = RunningQuery(stored, bound.plan)
+                    record = written.get(stored.id)
+                    plan = None if record is None else records.read(stored.sql, record)
+                    if plan is None or result_schema(plan) != stored.schema:
+                        bound = self.bound(stored.name, select(stored.sql, stored.retain), None)
+                        plan = bound.plan
+                        if bound.new.schema != stored.schema:  # its stream was declared anew
+                            with suppress(HomeInUse), self._home.changing() as database:
+                                (stored,) = self._home.catalog.insert_queries(database, [bound.new])
+                        record = records.write(bound.statement, plan)
+                        bound_again |= {} if record is None else {stored.id: record}
+                    taken_up[stored.name.lower()] = RunningQuery(stored, plan)
                 except WindrowError as error:
                     raise HomeError(
                         f"this home also has query '{stored.name}', which cannot go on: {error}\n"
                         f"declare what it needs, or drop it with eng.drop('{stored.name}')"
                     ) from error
+            if bound_again:
+                with suppress(HomeInUse), self._home.changing() as database:
+                    self._home.catalog.write_bound(database, bound_again)
             self._home.catalog.keep_described()
             self.queries = self.queries | taken_up
 
@@ -128,7 +140,11 @@ class Registry:
                 f"stream '{stream}' is sealed in this home: a new query would see no rows, and a "
                 "seal is not taken back; use another home, and run there without seal=True (--seal)"
             )
-        return Bound(new, plan, sink)
+        return Bound(new, statement, plan, sink)
+
+    def _records(self) -> PlanRecords:
+        """What reads and writes bound plans, as long as no relation is declared anew."""
+        return PlanRecords(self._relations.recalled, surroundings(self._analyst.settings))
 
     def keep(self, adding: Mapping[str, Bound], answering: list[Request] | None = None) -> None:
         """Add bound queries, by one transaction, which also answers the requests for them.
@@ -138,11 +154,15 @@ class Registry:
         if not adding:
             return
         new = [bound.new for bound in adding.values()]
+        records = self._records()
+        written = [records.write(bound.statement, bound.plan) for bound in adding.values()]
         stored: list[StoredQuery] | None = None
         while stored is None:
             try:
                 with self._home.changing() as database:
                     stored = self._home.catalog.insert_queries(database, new)
+                    known = zip((query.id for query in stored), written, strict=True)
+                    self._home.catalog.write_bound(database, {n: r for n, r in known if r is not None})
                     if answering:
                         Requests.accept(database, answering)
             except HomeInUse:

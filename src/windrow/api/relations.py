@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame
 from windrow.cql import CreateStream, CreateTable
 from windrow.errors import HomeError, SourceError, StatementError, TimestampError, WindrowError, suggestion
 from windrow.logical import Stream, Table
-from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.lock import holding
+from windrow.runtime.home.records import Progress
 from windrow.runtime.spark.analysis import SPARK_ERRORS, arrow_schema, reason
 from windrow.runtime.spark.columns_by_name import ColumnsByName
 from windrow.runtime.spark.session import ZONE, in_zone, same_zone, zone_of
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from windrow.logical import Relation
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import StoredRelation
 
     Source = DataFrame | FileSource
 
@@ -138,17 +139,17 @@ class Relations:
     def recall(self, name: str) -> None:
         """Declare a relation as the home remembers it, unless it is declared, or unknown there."""
         found = self._home.catalog.definition(name)
-        if found is None or found[2]["path"] is None or self._spelled(name) is not None:
+        if found is None or found.definition["path"] is None or self._spelled(name) is not None:
             return
-        spelled, kind, given = found
+        given = found.definition
         settled = {key: given[key] for key in ("by_name", "zone") if key in given}
         source = FileSource(given["path"], given["format"], given["columns"], given["options"], **settled)
-        if kind == "table":
-            self.declare_table(spelled, source, recalled=True)
+        if found.kind == "table":
+            self.declare_table(found.name, source, recalled=True)
         else:
             others = ("delay", "skew", "idle_timeout", "retain", "max_dead")
             clauses = {key: given[key] for key in others if key in given}
-            self.declare_stream(spelled, source, given["timestamp"], **clauses, recalled=True)
+            self.declare_stream(found.name, source, given["timestamp"], **clauses, recalled=True)
 
     def mark(self) -> tuple[set[str], int]:
         """What is declared now, for `take_back`."""
@@ -167,6 +168,11 @@ class Relations:
         self._sources = {name: source for name, source in self._sources.items() if name in names}
 
     # using
+
+    def recalled(self, name: str) -> Relation | None:
+        """A relation by its name, declared here or known to the home; None if it is neither."""
+        self.recall(name)
+        return self.known.get(self._spelled(name) or "")
 
     def known_stream(self, name: str) -> Stream | None:
         """A stream by its name, if it is declared."""
@@ -229,13 +235,13 @@ class Relations:
     def _remember(self, name: str, kind: str, definition: dict[str, Any]) -> None:
         """Keep a definition in the home. What has been read may grow and be tuned, but not become another."""
         found = self._home.catalog.definition(name)
-        before = None if found is None else found[2]
+        before = None if found is None else found.definition
         if found is not None and before is not None and not self._begins_anew(found, kind, definition):
-            check_growth(found[0], before, definition)
-            if found[1] != kind or _identity(before) != _identity(definition):
-                there, here = _difference({"kind": found[1]} | before, {"kind": kind} | definition)
+            check_growth(found.name, before, definition)
+            if found.kind != kind or _identity(before) != _identity(definition):
+                there, here = _difference({"kind": found.kind} | before, {"kind": kind} | definition)
                 raise HomeError(
-                    f"{found[1]} '{found[0]}' is defined otherwise in this home:\n"
+                    f"{found.kind} '{found.name}' is defined otherwise in this home:\n"
                     f"  there: {json.dumps(there, sort_keys=True)}\n"
                     f"  here:  {json.dumps(here, sort_keys=True)}\n"
                     "use another name, or another home"
@@ -244,19 +250,17 @@ class Relations:
             self._home.define(name, kind, definition)
             self._new.append((name, kind, before))
 
-    def _begins_anew(
-        self, found: tuple[str, str, dict[str, Any]], kind: str, definition: dict[str, Any]
-    ) -> bool:
+    def _begins_anew(self, found: StoredRelation, kind: str, definition: dict[str, Any]) -> bool:
         """Whether this is another definition of a stream of which nothing has been committed.
 
         Nothing depends on the one before, then. What Spark has planned by it is forgotten: a batch of other
         files, perhaps, or of another kind of source.
         """
-        name, before = found[0], found[2]
+        name, before = found.name, found.definition
         same = _identity(before) == _identity(definition) and all(
             before.get(key) == definition[key] for key in ("columns", "types")
         )
-        if same or not found[1] == kind == "stream" or self._home.catalog.progress(name) != Progress():
+        if same or not found.kind == kind == "stream" or self._home.catalog.progress(name) != Progress():
             return False
         # Another engine that runs would lose what it reads by; this one does not read the stream yet.
         with nullcontext() if self._home.is_ours else holding(self._home.path):
@@ -269,12 +273,12 @@ class Relations:
         """A source with what is settled when it is first declared in a home: how the columns of its files are
         found, and its time zone. A DataFrame has the zone of its session, and must go on with that."""
         found = self._home.catalog.definition(name)
-        known = {} if found is None else found[2]
+        known = {} if found is None else found.definition
         if isinstance(source, DataFrame):
             self._check_zone(name, source, known.get("zone"))
             return source
         is_new = found is None or (
-            found[1] == "stream" and self._home.catalog.progress(name) == Progress()
+            found.kind == "stream" and self._home.catalog.progress(name) == Progress()
         )  # nothing of it is committed
         by_name = source.has_names if is_new else bool(known.get("by_name"))
         return replace(source, by_name=by_name, zone=known.get("zone", zone_of(self._spark)))

@@ -6,6 +6,7 @@ import gc
 import logging
 import time
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from windrow.api.live import Live
 from windrow.errors import MostlyDead, QueryFailed, SourceError, WindrowError
 from windrow.logical import quoted
+from windrow.planner.planning import plan
 from windrow.runtime.epochs.dead_reasons import COME_AGAIN, RowsOfRun
 from windrow.runtime.epochs.epoch import Epochs
 from windrow.runtime.epochs.listening import Listening
@@ -20,19 +22,25 @@ from windrow.runtime.epochs.reader import Reader, check_dead
 from windrow.runtime.epochs.sinks import catch_up
 from windrow.runtime.epochs.stage import StreamRunner
 from windrow.runtime.home.compaction import Compactor
+from windrow.runtime.home.slice_log import SliceLog
 from windrow.runtime.logs import LOG, event
+from windrow.runtime.state.executor import Executor
 from windrow.runtime.watch.waiting import open_stream
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.api.relations import Relations
+    from windrow.planner.plan import PhysicalPlan
+    from windrow.planner.settings import Settings
     from windrow.runtime.epochs.dead_reasons import DeadOfRun
     from windrow.runtime.epochs.report import EpochReport
-    from windrow.runtime.epochs.stage import Part, RunningQuery
+    from windrow.runtime.epochs.stage import Part
     from windrow.runtime.home.home import Home
+    from windrow.runtime.state.current_plan import CurrentPlan
+    from windrow.runtime.state.queries import RunningQuery
     from windrow.runtime.watch.waiting import OpenStream
 
 
@@ -57,6 +65,7 @@ class Running:
         queries: Callable[[], list[RunningQuery]],
         answer_requests: Callable[[], None],
         clock: Callable[[], float],
+        plan: CurrentPlan,
         report: Callable[[EpochReport], None],
     ) -> None:
         self.readers: dict[str, Reader] = {}
@@ -72,8 +81,11 @@ class Running:
         self._answer_requests = answer_requests
         self._clock = clock
         self._on_epoch = report
+        self._plan = plan
         self._spark = spark
-        self._epochs = Epochs(spark, home)
+        log = SliceLog(home)
+        self._executor = Executor(spark, home, log)
+        self._epochs = Epochs(spark, home, plan, self._executor, log)
         self._compactor = Compactor(home, clock)
         self._runners: dict[str, StreamRunner] = {}
         self._last_epoch = home.catalog.last_epoch()
@@ -120,6 +132,29 @@ class Running:
             for name in self.streams()
         ]
         return [stream for stream in found if stream is not None]
+
+    def next_plan(self, queries: Sequence[RunningQuery], settings: Settings, *, anew: bool) -> PhysicalPlan:
+        """The plan in which queries would run with the next epoch: the one that runs, if nothing changes.
+
+        `anew`: with other algorithms, passes and prices, as the settings say.
+        """
+        made = self._plan.plan
+        if anew:
+            operators = {n: replace(o, choices=None, structures=()) for n, o in made.operators.items()}
+            made = replace(
+                made,
+                operators=operators,
+                inputs={stream: replace(read, passes=()) for stream, read in made.inputs.items()},
+            )
+        by_stream: dict[str, list[RunningQuery]] = {}
+        for query in queries:
+            by_stream.setdefault(query.plan.stream.name, []).append(query)
+        for stream, some in by_stream.items():
+            asked, observed = [query.asked for query in some], self._runner(stream).observed()
+            if stream in made.inputs:  # what has been learned since counts when a query comes or goes
+                observed = replace(observed, experience=made.inputs[stream].experience)
+            made = plan(stream, asked, observed, settings, made, look=False)
+        return made
 
     def start(self, every: int) -> Live:
         """Process rows as they come, a batch every so many microseconds."""
@@ -302,6 +337,8 @@ class Running:
         with self._home.running():
             if self._home.catalog.last_epoch() != self._last_epoch:
                 self._runners.clear()
+                self._plan.forget()
+                self._executor.keep_only(frozenset())
                 self._last_epoch = self._home.catalog.last_epoch()
                 for query in self._queries():
                     query.stored = self._home.catalog.query(query.stored.name) or query.stored
@@ -390,7 +427,7 @@ class Running:
         if name not in self._runners:
             stream = self._relations.stream(name)
             self._runners[name] = StreamRunner(
-                self._home, stream, self._clock, self._relations.file_source(name)
+                self._home, stream, self._plan, self._executor, self._clock, self._relations.file_source(name)
             )
         return self._runners[name]
 

@@ -24,15 +24,16 @@ from windrow.api.engine import Engine
 from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
 from windrow.batch.by_value import UnpickledInTask, pickled_by_value
 from windrow.batch.several_passes import Collected, apart, one_pass_sql, together
+from windrow.columns import END_OF_TIME, SLICE, aggregate_name, key_name
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
-from windrow.logical import Stream, aggregate_name, bind, key_name, quoted
+from windrow.logical import Stream, bind, quoted
 from windrow.operators.aggregate.contents_state import of_no_rows
 from windrow.operators.aggregate.group_keys import GroupKeys
-from windrow.operators.aggregate.window_aggregate import END_OF_TIME, SLICE, WindowAggregate
+from windrow.operators.aggregate.window_aggregate import WindowAggregate
 from windrow.planner import plan_window_aggregation, share_passes
+from windrow.planner.passes.base import with_key_types
 from windrow.runtime.spark.analysis import SparkAnalyst, arrow_schema, select
-from windrow.runtime.spark.collect import with_key_types
 from windrow.runtime.spark.session import checked
 from windrow.slicing import Window
 

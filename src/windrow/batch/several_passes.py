@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
-from windrow.logical import key_name
-from windrow.operators.aggregate.window_aggregate import SLICE
+from windrow.columns import SLICE, key_name
 from windrow.planner import Bounds, LiftedPass
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-    from windrow.planner import Pass, RowPass
+    from windrow.planner import BatchPass
 
 PASS = "_pass"
 
@@ -37,7 +36,7 @@ class Collected:
     """How many columns behind them break ties; -1 if the order of rows does not count."""
 
     @classmethod
-    def of(cls, shared: Pass | RowPass | LiftedPass) -> Collected:
+    def of(cls, shared: BatchPass) -> Collected:
         """Of a pass whose statement is `one_pass_sql`."""
         ties = len(shared.order) if isinstance(shared, LiftedPass) and shared.ordered else -1
         return cls(tuple(shared.columns), ties)
@@ -54,7 +53,7 @@ class Collected:
         return table.select(range(len(self.names))).rename_columns(list(self.names)).take(order)
 
 
-def one_pass_sql(shared: Pass | RowPass | LiftedPass) -> str:
+def one_pass_sql(shared: BatchPass) -> str:
     """The statement of a pass over a whole DataFrame, in any order."""
     return shared.sql(Bounds(), with_ties=True) if isinstance(shared, LiftedPass) else shared.sql(Bounds())
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import re
-
 import pyarrow as pa
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+from sqlglot.expressions import DType
 
 PLAIN = {
-    "DOUBLE": pa.float64(), "FLOAT": pa.float32(), "REAL": pa.float32(),
-    "BIGINT": pa.int64(), "LONG": pa.int64(), "INT": pa.int32(), "INTEGER": pa.int32(),
-    "SMALLINT": pa.int16(), "SHORT": pa.int16(), "TINYINT": pa.int8(), "BYTE": pa.int8(),
-    "BOOLEAN": pa.bool_(), "STRING": pa.string(), "BINARY": pa.binary(), "DATE": pa.date32(),
-    "TIMESTAMP": pa.timestamp("us", "UTC"), "TIMESTAMP_NTZ": pa.timestamp("us"),
+    DType.DOUBLE: pa.float64(), DType.FLOAT: pa.float32(),
+    DType.BIGINT: pa.int64(), DType.INT: pa.int32(), DType.SMALLINT: pa.int16(), DType.TINYINT: pa.int8(),
+    DType.BOOLEAN: pa.bool_(), DType.TEXT: pa.string(), DType.BINARY: pa.binary(), DType.DATE: pa.date32(),
+    DType.TIMESTAMPTZ: pa.timestamp("us", "UTC"), DType.TIMESTAMPNTZ: pa.timestamp("us"),
 }  # fmt: skip
+"""By sqlglot's names: Spark's TIMESTAMP is an instant, which sqlglot calls TIMESTAMPTZ."""
 
 
 def arrow_type(sql: str) -> pa.DataType | None:
@@ -21,18 +22,24 @@ def arrow_type(sql: str) -> pa.DataType | None:
     >>> arrow_type("array<decimal(10, 2)>"), arrow_type("MAP<STRING, INT>"), arrow_type("GEOMETRY")
     (ListType(list<item: decimal128(10, 2)>), MapType(map<string, int32>), None)
     """
-    text = sql.strip().upper()
-    if text in PLAIN:
-        return PLAIN[text]
-    decimal = re.fullmatch(r"(?:DECIMAL|DEC|NUMERIC)\s*(?:\(\s*(\d+)\s*(?:,\s*(\d+)\s*)?\))?", text)
-    if decimal:
-        return pa.decimal128(int(decimal[1] or 10), int(decimal[2] or 0))
-    array = re.fullmatch(r"ARRAY\s*<(.*)>", text)
-    if array:
-        inner = arrow_type(array[1])
-        return None if inner is None else pa.list_(inner)
-    pair = re.fullmatch(r"MAP\s*<\s*(\w+)\s*,(.*)>", text)
-    if pair:
-        key, value = arrow_type(pair[1]), arrow_type(pair[2])
-        return None if key is None or value is None else pa.map_(key, value)
-    return None
+    try:
+        return _arrow(exp.DataType.build(sql, dialect="spark"))
+    except (
+        SqlglotError,
+        ValueError,
+    ):  # the latter: DECIMAL(a), DECIMAL(99)
+        return None
+
+
+def _arrow(written: exp.Expr) -> pa.DataType | None:
+    kind, parts = written.this, written.expressions
+    if kind == DType.DECIMAL:
+        sizes = [int(part.name) for part in parts]
+        precision, scale = (*sizes, 0)[:2] if sizes else (10, 0)
+        return pa.decimal128(precision, scale)
+    if kind in (DType.ARRAY, DType.MAP):
+        inner = [_arrow(part) for part in parts]
+        if None in inner or len(inner) != 1 + (kind == DType.MAP):
+            return None
+        return pa.map_(*inner) if kind == DType.MAP else pa.list_(*inner)
+    return PLAIN.get(kind)

@@ -10,11 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from windrow.cli.terminal import cell, counted, duration
+from windrow.api.watching import duration, until
+from windrow.cli.terminal import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from datetime import datetime
 
     from rich.console import RenderableType
 
@@ -125,11 +125,6 @@ def disk(status: Status) -> str:
         f"{kind} {decimal(size)} ({counted(status.files.get(kind, 0), 'file')})"
         for kind, size in status.bytes.items()
     ) or "nothing yet"  # fmt: skip
-
-
-def until(instant: datetime | None) -> str:
-    """An instant; a dash where there is none yet."""
-    return "–" if instant is None else cell(instant)
 
 
 def _alarming(count: int) -> Text:

@@ -1,15 +1,22 @@
 """Column types: the part of Spark's grammar that a column list may use, nested types included.
 
-sqlglot reads types too, but takes those of twenty dialects; a type that Spark does not know must be
-refused here, where its place is known, and not later by the JVM. The table was checked against
-`DataType.fromDDL` of Spark 4.3.
+sqlglot reads types too (`checks/result_types.py` lets it), but what it makes of them is not enough for a
+column list, whose errors say what is wrong, where, and what to do:
+
+- It takes the types of twenty dialects. What Spark does not know (TEXT, UUID, INT(4)), and what says too
+  little or too much (ARRAY, MAP<INT>, DECIMAL(4, 5), a field twice), must be refused here, where its place is
+  known, and not later by the JVM; sqlglot's tree has neither places nor words: LONG is BIGINT in it.
+- It refuses STRUCT<>, writes TIME as TIMESTAMP, and makes a STRING of a CHAR without a length.
+
+To find the places for its tree, the tokens would have to be read all the same. The tables were checked
+against `DataType.fromDDL` of Spark 4.3.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import TokenType
+from sqlglot import TokenType, exp
 
 from windrow.errors import StatementError, suggestion
 
@@ -121,7 +128,7 @@ def quoted(name: str) -> str:
     """
     if name.isidentifier() and name.isascii():
         return name
-    return "`" + name.replace("`", "``") + "`"
+    return exp.to_identifier(name, quoted=True).sql(dialect="spark")
 
 
 def _whole_number(cursor: Cursor, what: str) -> int:

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from windrow.aggregates.contents import InOrder, contents_of
 from windrow.cql import format_duration
 from windrow.explain.words import listed, repeats_after, some
-from windrow.planner.algorithms import choose_algorithms, slices_per_window
+from windrow.planner.algorithms import slices_per_window
 from windrow.planner.passes.bounds import Bounds
+from windrow.planner.passes.grouped import Pass
 from windrow.planner.passes.lifted import LiftedPass
 from windrow.planner.passes.rows import RowPass
 from windrow.planner.passes.woven import WovenPass
 from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_per_window, edges, slices
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from windrow.aggregates import Partial
+    from windrow.aggregates import Operation, Partial
     from windrow.aggregates.contents import Contents
     from windrow.explain.overview import StreamOverview, TreeOverview
-    from windrow.final import Choice, Costs
+    from windrow.final import Choice
     from windrow.logical import AggregateQuery
-    from windrow.planner.passes.grouped import Pass
+    from windrow.planner import BatchPass
     from windrow.slicing import Cuts, Window
 
 
@@ -33,31 +35,31 @@ FEW = 20
 """So many queries are told one by one."""
 
 
-def details(
-    streams: Sequence[StreamOverview], *, sql: bool = False, costs: Costs | None = None
-) -> Iterator[str]:
+def details(streams: Sequence[StreamOverview], *, sql: bool = False) -> Iterator[str]:
     """One block a pass, with the queries that share it if they are few; `sql` adds what Spark runs."""
-    passes = [shared for stream in streams for shared in stream.passes]
+    passes = [(stream, shared) for stream in streams for shared in stream.passes]
     trees = {name: tree for stream in streams for tree in stream.trees for name in tree.queries}
     few = sum(stream.queries for stream in streams) <= FEW
     explained: dict[str, int] = {}
-    for number, shared in enumerate(passes, start=1):
-        stream = shared.query.stream
-        together = f", shared by {some(len(shared.queries), 'query')}" if len(shared.queries) > 1 else ""
+    for number, (stream, shared) in enumerate(passes, start=1):
+        queries = stream.queries_of(shared)
+        together = f", shared by {some(len(queries), 'query')}" if len(queries) > 1 else ""
         where = "for Python" if isinstance(shared, LiftedPass) else "in the JVM"
         yield f"pass {number} of {len(passes)} over {stream.name} ({where}){together}"
         yield from (f"  {step}" for step in _steps(shared))
         if sql:
             yield from (f"  | {line}" for line in shared.sql(Bounds()).splitlines())
-        for name, query in shared.queries.items() if few else ():
+        for name in queries if few else ():
             if name in explained:
                 yield f"  query {name}, as in pass {explained[name]}"
                 continue
             explained[name] = number
-            yield from _query(name, query, trees.get(name), costs)
+            yield from _query(name, queries[name], trees.get(name), stream.choices.get(name, {}))
 
 
-def _query(name: str, query: AggregateQuery, tree: TreeOverview | None, costs: Costs | None) -> Iterator[str]:
+def _query(
+    name: str, query: AggregateQuery, tree: TreeOverview | None, choices: Mapping[Operation, Choice]
+) -> Iterator[str]:
     yield f"  query {name}"
     yield from (f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(query.steps()))
     yield f"    slices: {_describe_slices(query.window)}"
@@ -68,7 +70,10 @@ def _query(name: str, query: AggregateQuery, tree: TreeOverview | None, costs: C
         others = f", with {some(len(tree.queries) - 1, 'other query')}" if len(tree.queries) > 1 else ""
         yield f"    final: in tree {tree.number}{others}"
         return
-    for operation, choice in choose_algorithms(query, query.aggregates, costs).items():
+    needed = {c.operation for item in query.aggregates for partial in item.partials for c in partial.columns}
+    for operation, choice in choices.items():
+        if operation not in needed:  # what counting rows needs beside the query's aggregates
+            continue
         hinted = choice.algorithm.name == query.algorithm
         why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
         if operation.interpreted:
@@ -81,23 +86,38 @@ def _query(name: str, query: AggregateQuery, tree: TreeOverview | None, costs: C
         yield f"    final: {choice} for {operation.name} ({why})"
 
 
-def _steps(shared: Pass | RowPass | LiftedPass | WovenPass) -> list[str]:
+@singledispatch
+def _steps(shared: BatchPass) -> list[str]:
     """What Spark does with a batch."""
-    readable = shared.query.readable
-    if isinstance(shared, WovenPass):
-        return _woven_steps(shared)
-    if isinstance(shared, RowPass):
-        given = dict.fromkeys(readable(sql) for sql in (*shared.query.keys, *shared.values.values()))
+    raise NotImplementedError(type(shared).__name__)
+
+
+@_steps.register
+def _(shared: RowPass) -> list[str]:
+    readable = shared.demand.readable
+    given = dict.fromkeys(readable(sql) for sql in (*shared.demand.keys, *shared.values.values()))
+    ties = f", then by {', '.join(shared.order)}" if shared.order else ""
+    return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
+
+
+@_steps.register
+def _(shared: LiftedPass) -> list[str]:
+    written = dict.fromkeys(shared.demand.readable(partial.written) for partial in shared.partials)
+    steps = ["collect keys and arguments of each row", f"lift {', '.join(written)}{_by(shared)}, in Python"]
+    if shared.ordered:
         ties = f", then by {', '.join(shared.order)}" if shared.order else ""
-        return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
-    by = f" by {', '.join(map(readable, shared.query.keys))}" if shared.query.keys else ""
-    if isinstance(shared, LiftedPass):
-        written = dict.fromkeys(readable(partial.written) for partial in shared.partials)
-        steps = ["collect keys and arguments of each row", f"lift {', '.join(written)}{by}, in Python"]
-        if shared.ordered:
-            ties = f", then by {', '.join(shared.order)}" if shared.order else ""
-            steps.insert(0, f"sort rows by event time{ties}")
-        return steps
+        steps.insert(0, f"sort rows by event time{ties}")
+    return steps
+
+
+def _by(shared: BatchPass) -> str:
+    demand = shared.demand
+    return f" by {', '.join(map(demand.readable, demand.keys))}" if demand.keys else ""
+
+
+@_steps.register
+def _(shared: Pass) -> list[str]:
+    readable = shared.demand.readable
     lifted = listed(map(readable, shared.expressions), MOST_LIFTED) or "the groups"
     if isinstance(shared.contents, InOrder):
         lifted = f"collect {readable(shared.contents.argument)} of each row"
@@ -106,7 +126,7 @@ def _steps(shared: Pass | RowPass | LiftedPass | WovenPass) -> list[str]:
         lifted = f"count each {what} (or hand over each row, where values seldom repeat)"
     else:
         lifted = f"lift {lifted}"
-    return [f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}", f"{lifted}{by}"]
+    return [f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}", f"{lifted}{_by(shared)}"]
 
 
 def _contents(query: AggregateQuery) -> list[str]:
@@ -119,8 +139,9 @@ def _contents(query: AggregateQuery) -> list[str]:
     return [f"{query.readable(str(contents))}, for {', '.join(items)}" for contents, items in served.items()]
 
 
-def _woven_steps(shared: WovenPass) -> list[str]:
-    readable = shared.query.readable
+@_steps.register
+def _(shared: WovenPass) -> list[str]:
+    readable = shared.demand.readable
     predicates = [readable(sql) for word in shared.words.values() for sql in word]
     steps = [
         f"mark rows by {some(len(predicates), 'predicate')}: {listed(predicates, between='; ')}",
@@ -135,7 +156,7 @@ def _woven_steps(shared: WovenPass) -> list[str]:
 
 def _describe_pattern(shared: Pass) -> str:
     """How many edges the windows of a pass have together, and after how long they repeat."""
-    windows = [query.window for query in shared.queries.values() if not isinstance(query.window, RowWindow)]
+    windows = [window for demand in shared.demands.values() for window in demand.time_windows]
     if len(set(windows)) < 2:
         return ""
     length, cuts = composite_slide(windows), composite(windows)

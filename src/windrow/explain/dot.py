@@ -31,9 +31,10 @@ def _stream(at: str, stream: StreamOverview) -> Iterator[str]:
     yield _node(at, [f"stream {stream.name}", some(stream.queries, "query"), cost])
     passes: dict[str, int] = {}
     for number, shared in enumerate(stream.passes):
-        yield _node(f"{at}_p{number}", [f"pass {number + 1}", some(len(shared.queries), "query")])
+        queries = stream.queries_of(shared)
+        yield _node(f"{at}_p{number}", [f"pass {number + 1}", some(len(queries), "query")])
         yield f"{at} -> {at}_p{number};"
-        for name in shared.queries:
+        for name in queries:
             passes.setdefault(name, number)
     many = len(stream.classes) > MOST_CLASSES
     bundles = list(groupings(stream.classes).items()) if many else [(c.title, [c]) for c in stream.classes]

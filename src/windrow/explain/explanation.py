@@ -8,23 +8,19 @@ from typing import TYPE_CHECKING
 from windrow.errors import WindrowError
 from windrow.explain.details import details
 from windrow.explain.dot import dot
-from windrow.explain.html import html
+from windrow.explain.html import fragment, html
 from windrow.explain.overview import overview
 from windrow.explain.picture import picture
-from windrow.explain.png import write_png
 from windrow.explain.summary import summary
-from windrow.explain.svg import svg
-from windrow.final import shipped_costs
-from windrow.planner.sharing import SECONDS
+from windrow.planner.plan import NOTHING
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping, Sequence
 
-    from windrow.explain.overview import Observed, StreamOverview
+    from windrow.explain.overview import StreamOverview
     from windrow.final import Costs
-    from windrow.logical import AggregateQuery
-    from windrow.planner.sharing import Constants
+    from windrow.planner.plan import PhysicalPlan
 
 ENDINGS = (".html", ".svg", ".png", ".dot")
 
@@ -32,24 +28,29 @@ ENDINGS = (".html", ".svg", ".png", ".dot")
 class Explanation(str):
     """The plan of a set of queries: a text, and pictures of it that stay readable for thousands of them."""
 
-    __slots__ = ("streams",)
+    __slots__ = ("plan", "streams")
 
+    plan: PhysicalPlan
+    """The plan itself: the one that runs, or with which the next epoch begins."""
     streams: Sequence[StreamOverview]
-    """The same as data."""
+    """The plan, arranged for people."""
 
-    def __new__(cls, text: str, streams: Sequence[StreamOverview]) -> Explanation:
-        """The text of an overview."""
+    def __new__(cls, text: str, plan: PhysicalPlan, streams: Sequence[StreamOverview]) -> Explanation:
+        """The text of a plan."""
         made = super().__new__(cls, text)
-        made.streams = streams
+        made.plan, made.streams = plan, streams
         return made
 
     def to_svg(self) -> str:
         """One picture, in itself complete."""
-        return svg(picture(self.streams))
+        return picture(self.streams).svg()
 
     def to_html(self) -> str:
         """A page with the picture, a table of the trees, and the text; it needs nothing else."""
         return html(self.streams, self)
+
+    def _repr_html_(self) -> str:
+        return fragment(self.streams, self)
 
     def to_dot(self) -> str:
         """Streams, passes, classes and trees as a graph, for Graphviz."""
@@ -61,7 +62,7 @@ class Explanation(str):
         check_ending(file)
         try:
             if file.suffix.lower() == ".png":
-                write_png(picture(self.streams), file)
+                picture(self.streams).write_png(file)
             else:
                 made = {".html": self.to_html, ".svg": self.to_svg, ".dot": self.to_dot}[file.suffix.lower()]
                 file.write_text(made(), encoding="utf-8")
@@ -78,24 +79,22 @@ def check_ending(path: str | os.PathLike[str]) -> None:
 
 
 def explain(
-    queries: Mapping[str, AggregateQuery],
+    plan: PhysicalPlan,
+    running: PhysicalPlan = NOTHING,
     quarantined: Mapping[str, str] | None = None,
     *,
+    costs: Costs,
     sql: bool = False,
-    costs: Costs | None = None,
-    constants: Constants = SECONDS,
-    observed: Mapping[str, Observed] | None = None,
 ) -> Explanation:
     """The streams with their classes and trees, then a block a pass; `sql` adds what Spark runs.
 
-    `quarantined` are queries that no longer run, with the reason; `costs` is what algorithms were
-    measured to cost here, and `constants` what trees are priced by; `observed` is what is known of the
-    streams, by name.
+    `running` is the plan that runs so far, `quarantined` are queries that no longer run, with the reason, and
+    `costs` what algorithms were chosen by.
     """
-    streams = overview(queries, observed, costs, constants)
+    streams = overview(plan, running)
     lines = [line for stream in streams for line in summary(stream)]
-    lines += details(streams, sql=sql, costs=costs)
+    lines += details(streams, sql=sql)
     if streams:
-        lines.append(f"costs: {(costs or shipped_costs()).source}")
+        lines.append(f"costs: {costs.source}")
     lines += [f"query {name} is quarantined: {why}" for name, why in (quarantined or {}).items()]
-    return Explanation("\n".join(lines) or "no queries", streams)
+    return Explanation("\n".join(lines) or "no queries", plan, streams)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import TYPE_CHECKING
 
 from windrow.explain.picture import picture
+from windrow.explain.sheet import xml_characters
 from windrow.explain.summary import edges, windows
-from windrow.explain.svg import svg, xml_text
 from windrow.explain.words import of_a_core, repeats_after, shortened, significant, some
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 500
 STYLE = """
 body { font: 14px/1.4 Helvetica, Arial, sans-serif; color: #222; margin: 16px; }
-svg { max-width: 100%; height: auto; }
 table { border-collapse: collapse; }
 th, td { text-align: left; padding: 2px 12px 2px 0; border-bottom: 1px solid #e4e4e4; vertical-align: top; }
 td.number, th.number { text-align: right; }
@@ -45,12 +45,18 @@ def html(streams: Sequence[StreamOverview], text: str) -> str:
         f'<head><meta charset="utf-8"/><title>plan of {xml_text(names)}</title>',
         f"<style>{STYLE}</style></head>",
         "<body>",
-        svg(picture(streams)),
+        picture(streams).svg(),
         f"<details><summary>{some(count, 'tree')}{shown}</summary>{table}</details>",
         f"<details><summary>as text</summary><pre>{xml_text(text)}</pre></details>",
         "</body></html>",
     ]
     return "\n".join(parts)
+
+
+def fragment(streams: Sequence[StreamOverview], text: str) -> str:
+    """The picture and the text, as a part of another page: what a notebook shows."""
+    words = f"<details><summary>as text</summary><pre>{xml_text(text)}</pre></details>"
+    return f"<div>{picture(streams).svg()}{words}</div>"
 
 
 def _rows(streams: Sequence[StreamOverview]) -> Iterator[str]:
@@ -76,3 +82,12 @@ def _rows(streams: Sequence[StreamOverview]) -> Iterator[str]:
 
 def _kind(number: bool) -> str:
     return ' class="number"' if number else ""
+
+
+def xml_text(text: str) -> str:
+    """Text as XML takes it: escaped, and without characters that XML does not have.
+
+    >>> xml_text("a\\x00 & b")
+    'a� &amp; b'
+    """
+    return escape(xml_characters(text))

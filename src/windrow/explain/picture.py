@@ -14,11 +14,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from math import log10, sqrt
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from windrow.explain.drawing import Box, Dot, Drawing, Line, Ribbon, Text, fitted
+from windrow.explain.sheet import Sheet, fitted, width_of
 from windrow.explain.summary import (
     MOST_CLASSES,
     assumptions,
@@ -60,22 +60,22 @@ TICKS = {
 }  # fmt: skip
 
 
-def picture(streams: Sequence[StreamOverview]) -> Drawing:
+def picture(streams: Sequence[StreamOverview]) -> Sheet:
     """All streams, one below the other."""
-    drawing = Drawing(WIDTH)
+    sheet = Sheet(WIDTH)
     top = MARGIN
     for stream in streams:
-        top = _stream(drawing, stream, top) + 2 * MARGIN
+        top = _stream(sheet, stream, top) + 2 * MARGIN
     if not streams:
-        drawing.add(Text(MARGIN, top + 16, "no queries", 16, bold=True))
+        sheet.text(MARGIN, top + 16, "no queries", 16, bold=True)
         top += 3 * MARGIN
-    drawing.height = top - MARGIN
-    return drawing
+    sheet.height = top - MARGIN
+    return sheet
 
 
-def _stream(drawing: Drawing, stream: StreamOverview, top: float) -> float:
+def _stream(sheet: Sheet, stream: StreamOverview, top: float) -> float:
     colours = _colours(stream)
-    top = _headline(drawing, stream, top)
+    top = _headline(sheet, stream, top)
     shown = sorted(stream.trees, key=lambda tree: (-len(tree.queries), -tree.cost))[:MOST_PANELS]
     if len(stream.trees) > MOST_PANELS:
         shown = shown[: MOST_PANELS - 1]
@@ -88,7 +88,7 @@ def _stream(drawing: Drawing, stream: StreamOverview, top: float) -> float:
     rows = -(-panels // columns)
     height = {1: 300.0, 2: 236.0, 3: 204.0}[columns]
     body = max(rows * (height + GAP) - GAP, 240.0)
-    _flow(drawing, stream, colours, chosen, top, body)
+    _flow(sheet, stream, colours, chosen, top, body)
     if panels:
         width = (PANELS[1] - PANELS[0] - (columns - 1) * 1.5 * GAP) / columns
         axes = _Axes.of([[tree] for tree in shown] + [rest][: bool(rest)])
@@ -97,10 +97,10 @@ def _stream(drawing: Drawing, stream: StreamOverview, top: float) -> float:
             for i in range(panels)
         ]
         for tree, (x, y) in zip(shown, places, strict=False):
-            _panel(drawing, [tree], colours, axes, Box(x, y, width, height, "#ffffff", PALE))
+            _panel(sheet, [tree], colours, axes, _Frame(x, y, width, height))
         if rest:
-            _panel(drawing, rest, colours, axes, Box(*places[-1], width, height, "#ffffff", PALE))
-    return _legend(drawing, stream, top + body + GAP)
+            _panel(sheet, rest, colours, axes, _Frame(*places[-1], width, height))
+    return _legend(sheet, stream, top + body + GAP)
 
 
 def _colours(stream: StreamOverview) -> dict[int, str]:
@@ -116,12 +116,12 @@ def _colours(stream: StreamOverview) -> dict[int, str]:
 # the headline
 
 
-def _headline(drawing: Drawing, stream: StreamOverview, top: float) -> float:
+def _headline(sheet: Sheet, stream: StreamOverview, top: float) -> float:
     title = f"{stream.name}: {counts(stream)}"
-    drawing.add(Text(MARGIN, top + 16, fitted(title, WIDTH - 2 * MARGIN, 19), 19, bold=True))
+    sheet.text(MARGIN, top + 16, fitted(title, WIDTH - 2 * MARGIN, 19), 19, bold=True)
     if not stream.classes:
         return top + 44
-    drawing.add(Text(MARGIN, top + 38, fitted(assumptions(stream), WIDTH - 2 * MARGIN, 12), 12, FAINT))
+    sheet.text(MARGIN, top + 38, fitted(assumptions(stream), WIDTH - 2 * MARGIN, 12), 12, FAINT)
     left, full = MARGIN + 120, 440.0
     longest = max(stream.alone, stream.cost)
     for row, (label, cost, colour) in enumerate(
@@ -129,14 +129,11 @@ def _headline(drawing: Drawing, stream: StreamOverview, top: float) -> float:
     ):
         y = top + 52 + 20 * row
         length = max(2.0, full * cost / longest) if longest else 2.0
-        drawing.add(
-            Text(left - 8, y + 12, label, 12, anchor="end"),
-            Box(left, y, length, 15, colour, hint=f"{label}: {of_a_core(cost)}"),
-            Text(left + length + 8, y + 12, of_a_core(cost), 12, bold=True),
-        )
-    drawing.add(
-        Text(PANELS[0] + 60, top + 80, _sentence(saves(stream.alone, stream.cost)), 22, "#00674b", bold=True)
-    )
+        sheet.text(left - 8, y + 12, label, 12, anchor="right")
+        sheet.box(left, y, length, 15, colour, hint=f"{label}: {of_a_core(cost)}")
+        sheet.text(left + length + 8, y + 12, of_a_core(cost), 12, bold=True)
+    saved = _sentence(saves(stream.alone, stream.cost))
+    sheet.text(PANELS[0] + 60, top + 80, saved, 22, "#00674b", bold=True)
     return top + 112
 
 
@@ -158,7 +155,7 @@ class _Node:
 
 
 def _flow(
-    drawing: Drawing,
+    sheet: Sheet,
     stream: StreamOverview,
     colours: dict[int, str],
     chosen: set[int],
@@ -174,15 +171,15 @@ def _flow(
     for nodes in columns:
         _stack(nodes, top + 18, height - 18)
     for nodes, following, left, right in zip(columns, columns[1:], lefts, lefts[1:], strict=False):
-        _ribbons(drawing, nodes, following, left + NODE, right)
+        _ribbons(sheet, nodes, following, left + NODE, right)
     for number, (nodes, left, title) in enumerate(zip(columns, lefts, titles, strict=True)):
-        drawing.add(Text(left, top + 8, title, 11, FAINT))
+        sheet.text(left, top + 8, title, 11, FAINT)
         room = (lefts[number + 1] if number < 3 else FLOW[1]) - left - NODE - 10
         for node in nodes:
-            drawing.add(Box(left, node.top, NODE, node.height, node.colour, hint=node.hint))
+            sheet.box(left, node.top, NODE, node.height, node.colour, hint=node.hint)
         if number < 3:
-            _labels(drawing, nodes, left + NODE + 5, room)
-    _tags(drawing, tagged, lefts[3] + NODE, top + 18, top + height)
+            _labels(sheet, nodes, left + NODE + 5, room)
+    _tags(sheet, tagged, lefts[3] + NODE, top + 18, top + height)
 
 
 def _stack(nodes: list[_Node], top: float, height: float) -> None:
@@ -198,9 +195,7 @@ def _stack(nodes: list[_Node], top: float, height: float) -> None:
         top += node.height
 
 
-def _ribbons(
-    drawing: Drawing, nodes: Sequence[_Node], following: Sequence[_Node], x: float, to_x: float
-) -> None:
+def _ribbons(sheet: Sheet, nodes: Sequence[_Node], following: Sequence[_Node], x: float, to_x: float) -> None:
     where = {name: place for place, node in enumerate(following) for name in node.queries}
     filled = [node.top for node in following]
     for node in nodes:
@@ -211,11 +206,11 @@ def _ribbons(
             bottom = top + node.height * share / len(node.queries)
             to_top = filled[place]
             to_bottom = to_top + target.height * share / len(target.queries)
-            drawing.add(Ribbon(x, top, bottom, to_x, to_top, to_bottom, target.colour))
+            sheet.ribbon(x, top, bottom, to_x, to_top, to_bottom, target.colour)
             top, filled[place] = bottom, to_bottom
 
 
-def _labels(drawing: Drawing, nodes: Sequence[_Node], x: float, room: float, size: float = 11) -> None:
+def _labels(sheet: Sheet, nodes: Sequence[_Node], x: float, room: float, size: float = 11) -> None:
     """Beside the nodes, where there is room between them."""
     clusters: dict[int, list[_Node]] = {}
     for node in nodes:
@@ -226,7 +221,7 @@ def _labels(drawing: Drawing, nodes: Sequence[_Node], x: float, room: float, siz
         middle = (first.top + last.top + last.height) / 2
         text = fitted(first.label, room, size)
         if text and middle - size / 2 >= below:
-            drawing.add(Text(x, middle + size * 0.36, text, size))
+            sheet.text(x, middle + size * 0.36, text, size)
             below = middle + size * 0.75
 
 
@@ -240,10 +235,11 @@ def _pass_nodes(stream: StreamOverview) -> list[_Node]:
     nodes: list[_Node] = []
     placed: set[str] = set()
     for number, shared in enumerate(stream.passes, start=1):
-        names = [name for name in shared.queries if name not in placed]
+        queries = stream.queries_of(shared)
+        names = [name for name in queries if name not in placed]
         placed.update(names)
         kind = type(shared).__name__
-        hint = f"pass {number}: {some(len(shared.queries), 'query')} ({kind})"
+        hint = f"pass {number}: {some(len(queries), 'query')} ({kind})"
         label = f"pass {number}" if len(stream.passes) > 1 else "1 pass"
         if names:
             nodes.append(_Node(label, "#6f6f6f", hint, names, number))
@@ -303,7 +299,7 @@ def _merged(nodes: list[_Node], what: str, kept: Sequence[_Node] = ()) -> list[_
 
 
 def _tags(
-    drawing: Drawing, tagged: list[tuple[_Node, TreeOverview]], x: float, top: float, bottom: float
+    sheet: Sheet, tagged: list[tuple[_Node, TreeOverview]], x: float, top: float, bottom: float
 ) -> None:
     """The names of the trees that have a panel, pushed apart where they would overlap."""
     size, step = 11.0, 15.0
@@ -316,13 +312,20 @@ def _tags(
         places[i] = min(places[i], limit)
         limit = places[i] - step
     for (_, tree), middle, place in zip(tagged, wanted, places, strict=True):
-        drawing.add(
-            Line(x, middle, x + 14, place, "#9a9a9a"),
-            Text(x + 17, place + size * 0.36, fitted(_name(tree), FLOW[1] - x - 17, size), size),
-        )
+        sheet.line(x, middle, x + 14, place, "#9a9a9a")
+        sheet.text(x + 17, place + size * 0.36, fitted(_name(tree), FLOW[1] - x - 17, size), size)
 
 
 # the panels
+
+
+class _Frame(NamedTuple):
+    """A part of the sheet."""
+
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 @dataclass(frozen=True)
@@ -350,7 +353,7 @@ def _limits(sizes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[f
 
 
 def _panel(
-    drawing: Drawing, trees: list[TreeOverview], colours: dict[int, str], axes: _Axes, frame: Box
+    sheet: Sheet, trees: list[TreeOverview], colours: dict[int, str], axes: _Axes, frame: _Frame
 ) -> None:
     colour = colours[id(trees[0])]
     together = WindowSet.union([tree.windows for tree in trees], disjoint=False)
@@ -370,49 +373,45 @@ def _panel(
         third = f"{rates(trees)} edges/s each"
     fourth = f"{of_a_core(cost)}, alone {of_a_core(alone).removesuffix(' of a core')}"
     room = frame.width - 18
-    drawing.add(
-        Box(frame.x, frame.y, frame.width, frame.height, frame.fill, frame.stroke, hint),
-        Box(frame.x, frame.y, 4, frame.height, colour if len(trees) == 1 else OWN),
-        Text(frame.x + 12, frame.y + 17, fitted(title, room, 11.5), 11.5, bold=True),
-    )
+    sheet.box(*frame, "#ffffff", PALE, hint)
+    sheet.box(frame.x, frame.y, 4, frame.height, colour if len(trees) == 1 else OWN)
+    sheet.text(frame.x + 12, frame.y + 17, fitted(title, room, 11.5), 11.5, bold=True)
     for row, text in enumerate((second, third, fourth)):
-        drawing.add(Text(frame.x + 12, frame.y + 32 + 13 * row, fitted(text, room, 9.5), 9.5))
-    plot = Box(frame.x + 48, frame.y + 68, frame.width - 60, frame.height - 68 - 20, "#fafafa")
-    _grid(drawing, axes, plot)
+        sheet.text(frame.x + 12, frame.y + 32 + 13 * row, fitted(text, room, 9.5), 9.5)
+    plot = _Frame(frame.x + 48, frame.y + 68, frame.width - 60, frame.height - 68 - 20)
+    _grid(sheet, axes, plot)
     if len(trees) == 1:
-        _dots(drawing, together, colour, axes, plot)
+        _dots(sheet, together, colour, axes, plot)
     else:
         for of_colour in dict.fromkeys(colours[id(tree)] for tree in trees):
             some_trees = [tree.windows for tree in trees if colours[id(tree)] == of_colour]
-            _dots(drawing, WindowSet.union(some_trees, disjoint=False), of_colour, axes, plot)
+            _dots(sheet, WindowSet.union(some_trees, disjoint=False), of_colour, axes, plot)
 
 
-def _grid(drawing: Drawing, axes: _Axes, plot: Box) -> None:
-    drawing.add(plot)
+def _grid(sheet: Sheet, axes: _Axes, plot: _Frame) -> None:
+    sheet.box(*plot, "#fafafa")
     right_of, above = -1e9, 1e9
     for label, size in TICKS.items():
         x, y = _x(axes, plot, log10(size)), _y(axes, plot, log10(size))
-        width = Text(0, 0, label, 9).width
+        width = width_of(label, 9)
         if plot.x <= x <= plot.x + plot.width and x - width / 2 > right_of + 4:
-            drawing.add(Line(x, plot.y, x, plot.y + plot.height, PALE))
-            drawing.add(Text(x, plot.y + plot.height + 11, label, 9, FAINT, "middle"))
+            sheet.line(x, plot.y, x, plot.y + plot.height, PALE)
+            sheet.text(x, plot.y + plot.height + 11, label, 9, FAINT, "center")
             right_of = x + width / 2
         if plot.y <= y <= plot.y + plot.height and y < above - 13:
-            drawing.add(Line(plot.x, y, plot.x + plot.width, y, PALE))
-            drawing.add(Text(plot.x - 4, y + 3, label, 9, FAINT, "end"))
+            sheet.line(plot.x, y, plot.x + plot.width, y, PALE)
+            sheet.text(plot.x - 4, y + 3, label, 9, FAINT, "right")
             above = y
     low = max(axes.slides[0], axes.ranges[0])
     high = min(axes.slides[1], axes.ranges[1])
     if low < high:
         x, y, to_x, to_y = (f(axes, plot, at) for at in (low, high) for f in (_x, _y))
-        drawing.add(Line(x, y, to_x, to_y, "#b0b0b0", dashed=True))
-    drawing.add(
-        Text(plot.x + plot.width - 4, plot.y + plot.height - 4, "slide →", 9, FAINT, "end"),
-        Text(plot.x + 4, plot.y + 10, "↑ range", 9, FAINT),
-    )
+        sheet.line(x, y, to_x, to_y, "#b0b0b0", dashed=True)
+    sheet.text(plot.x + plot.width - 4, plot.y + plot.height - 4, "slide →", 9, FAINT, "right")
+    sheet.text(plot.x + 4, plot.y + 10, "↑ range", 9, FAINT)
 
 
-def _dots(drawing: Drawing, asked: WindowSet, colour: str, axes: _Axes, plot: Box) -> None:
+def _dots(sheet: Sheet, asked: WindowSet, colour: str, axes: _Axes, plot: _Frame) -> None:
     """A dot for each place with windows; those nearer than they are large are one."""
     places: dict[tuple[int, int], list[int]] = {}
     for i, (length, slide, _) in enumerate(asked.rows.tolist()):
@@ -425,25 +424,25 @@ def _dots(drawing: Drawing, asked: WindowSet, colour: str, axes: _Axes, plot: Bo
         hint = f"RANGE {short_duration(length)} SLIDE {short_duration(slide)}"
         hint += f" and {len(members) - 1} near" if len(members) > 1 else ""
         radius = min(axes.radius * sqrt(queries), 2 + 1.5 * axes.radius)
-        drawing.add(Dot(x, y, radius, colour, f"{hint}: {some(queries, 'query')}"))
+        sheet.dot(x, y, radius, colour, f"{hint}: {some(queries, 'query')}")
 
 
-def _x(axes: _Axes, plot: Box, place: float) -> float:
+def _x(axes: _Axes, plot: _Frame, place: float) -> float:
     low, high = axes.slides
     return plot.x + plot.width * (place - low) / (high - low)
 
 
-def _y(axes: _Axes, plot: Box, place: float) -> float:
+def _y(axes: _Axes, plot: _Frame, place: float) -> float:
     low, high = axes.ranges
     return plot.y + plot.height * (high - place) / (high - low)
 
 
-def _legend(drawing: Drawing, stream: StreamOverview, top: float) -> float:
+def _legend(sheet: Sheet, stream: StreamOverview, top: float) -> float:
     words = "Left: heights are numbers of queries, colours are groupings."
     if stream.classes:
         words += " Right: the largest trees; a dot is a window, its area the number of queries; dashed: "
         words += "range = slide; ≈: estimated. Costs are without writing results."
-    drawing.add(Text(MARGIN, top + 12, fitted(words, WIDTH - 2 * MARGIN, 10.5), 10.5, FAINT))
+    sheet.text(MARGIN, top + 12, fitted(words, WIDTH - 2 * MARGIN, 10.5), 10.5, FAINT)
     return top + 16
 
 

@@ -35,6 +35,7 @@ MOST_TREES = 5
 MOST_WINDOWS = 4
 MOST_NODES = 8
 MOST_NAMES = 8
+MOST_GROUPS = 3
 LONGEST_PREDICATE = 100
 
 
@@ -75,8 +76,8 @@ def assumptions(stream: StreamOverview) -> str:
     """What costs are computed from, and who planned the trees."""
     seen = "observed" if stream.rate_observed else "assumed"
     said = f"at {significant(stream.rate, 3)} rows a second ({seen})"
-    if stream.groups is not None:
-        said += f", {significant(stream.groups)} groups a slice (assumed)"
+    for groups, observed in stream.groups[:MOST_GROUPS]:
+        said += f", {significant(groups)} groups a slice ({'observed' if observed else 'assumed'})"
     planners = Counter(
         f"planned by {one.optimizer}" if one.optimizer else "running" for one in stream.classes
     )

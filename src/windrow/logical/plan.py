@@ -76,6 +76,16 @@ class AggregateQuery:
         return self.scan.stream
 
     @property
+    def time_windows(self) -> tuple[Window, ...]:
+        """Its window, if that is one of time."""
+        return () if isinstance(self.window, RowWindow) else (self.window,)
+
+    @property
+    def row_window(self) -> RowWindow | None:
+        """Its window, if that is one of rows."""
+        return self.window if isinstance(self.window, RowWindow) else None
+
+    @property
     def window_columns(self) -> dict[str, pa.DataType]:
         """The columns that every result begins with."""
         return window_columns(self.window, self.stream)
@@ -96,11 +106,11 @@ class AggregateQuery:
         by = f" by {', '.join(map(self.readable, self.keys))}" if self.keys else ""
         what = ", ".join(self.readable(str(aggregate)) for aggregate in self.aggregates) or "the groups"
         partition = f"PARTITION BY {', '.join(map(self.readable, self.keys))} "
-        which = partition if isinstance(self.window, RowWindow) and self.window.partitioned else ""
+        which = partition if self.row_window is not None and self.row_window.partitioned else ""
         steps.append(f"aggregate {what}{by} over [{which}{describe(self.window)}]")
         if self.where:
             steps.append(f"select {self.readable(self.where)}")
-        if isinstance(self.window, RowWindow):
+        if self.row_window is not None:
             steps.append(f"number rows{by if which else ''} in stream order")
         steps.extend(self.readable(str(enrichment)) for enrichment in reversed(self.enrichments))
         steps.append(str(self.scan))
@@ -115,16 +125,6 @@ class AggregateQuery:
 
         sql = re.sub(r"`_(key|aggregate)(\d+)`", spell, sql).replace("`", "").replace("_windrow_", "")
         return sql if self.enrichments else sql.replace(f"{self.stream.name}.", "")
-
-
-def key_name(place: int) -> str:
-    """The answer column of a query's key at a place."""
-    return f"_key{place}"
-
-
-def aggregate_name(place: int) -> str:
-    """The answer column of a query's aggregate at a place."""
-    return f"_aggregate{place}"
 
 
 def window_columns(window: Window | RowWindow, stream: Stream) -> dict[str, pa.DataType]:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.final import choose
-from windrow.operators.aggregate.ordered_windows import OrderedWindows, order_counts
 from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
+from windrow.operators.rows.ordered_windows import OrderedWindows, order_counts
 from windrow.operators.rows.partitioned_row_windows import PartitionedRowWindows
 from windrow.operators.rows.row_windows import RowWindows
 from windrow.slicing import RowWindow, cutty_per_window, slices
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from windrow.aggregates import Aggregate, Operation
     from windrow.final import Choice, Costs
@@ -21,16 +21,27 @@ if TYPE_CHECKING:
     from windrow.slicing import Window
 
 
-def window_operator(query: AggregateQuery, costs: Costs | None = None) -> WindowOperator:
-    """The operator that keeps the state of a query, as it is before the first row."""
-    if not isinstance(query.window, RowWindow):
-        aggregation = plan_window_aggregation(query, [query.window], costs)
-        ordered = any(map(order_counts, aggregation.partials))
-        return OrderedWindows(aggregation) if ordered else WindowAggregate(aggregation)
-    operator = PartitionedRowWindows if query.window.partitioned else RowWindows
+def window_operator(query: AggregateQuery, choices: Mapping[Operation, Choice]) -> WindowOperator:
+    """The operator that keeps the state of a query, as it is before the first row, with the algorithms that
+    were chosen for it."""
+    if query.row_window is not None:
+        return _row_operator(query.row_window)(_aggregation(query, (query.row_window.on_numbers,), choices))
+    aggregation = _aggregation(query, query.time_windows, choices)
+    ordered = any(map(order_counts, aggregation.partials))
+    return OrderedWindows(aggregation) if ordered else WindowAggregate(aggregation)
+
+
+def choose_for_operator(query: AggregateQuery, costs: Costs | None = None) -> dict[Operation, Choice]:
+    """The algorithms of the operator that keeps the state of a query: for each operation the cheapest."""
+    if query.row_window is None:
+        return choose_algorithms(query, query.aggregates, costs, query.time_windows)
     # What the operator asks of its rows beside the query's aggregates needs algorithms too.
-    choices = choose_algorithms(query, (*query.aggregates, *operator.OWN_AGGREGATES), costs)
-    return operator(_aggregation(query, (query.window.on_numbers,), choices))
+    own = _row_operator(query.row_window).OWN_AGGREGATES
+    return choose_algorithms(query, (*query.aggregates, *own), costs)
+
+
+def _row_operator(window: RowWindow) -> type[RowWindows | PartitionedRowWindows]:
+    return PartitionedRowWindows if window.partitioned else RowWindows
 
 
 def plan_window_aggregation(
@@ -51,7 +62,7 @@ def choose_algorithms(
     operations = dict.fromkeys(
         column.operation for item in aggregates for partial in item.partials for column in partial.columns
     )
-    partitioned = isinstance(query.window, RowWindow) and query.window.partitioned
+    partitioned = query.row_window is not None and query.row_window.partitioned
     per_window = slices_per_window(windows[-1] if windows else query.window)
     return {
         operation: choose(
@@ -69,7 +80,7 @@ def slices_per_window(window: Window | RowWindow) -> int:
 
 
 def _aggregation(
-    query: AggregateQuery, windows: tuple[Window, ...], choices: dict[Operation, Choice]
+    query: AggregateQuery, windows: tuple[Window, ...], choices: Mapping[Operation, Choice]
 ) -> WindowAggregation:
     return WindowAggregation(
         windows=windows,

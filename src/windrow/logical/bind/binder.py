@@ -17,6 +17,7 @@ from sqlglot import exp
 from windrow.aggregates import FUNCTIONS, Aggregate, share_moments
 from windrow.aggregates.call import EVERY_ROW
 from windrow.aggregates.contents import contents_of
+from windrow.columns import RESERVED, aggregate_name, key_name
 from windrow.cql import RowWindow as RowWindowNode
 from windrow.cql import name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
@@ -26,15 +27,7 @@ from windrow.logical.bind.lift import Lift
 from windrow.logical.bind.questions import quoted, types, view_name
 from windrow.logical.bind.refuse import function_name, refuse
 from windrow.logical.bind.scope import Scope
-from windrow.logical.plan import (
-    AggregateQuery,
-    Enrich,
-    Output,
-    Scan,
-    aggregate_name,
-    key_name,
-    window_columns,
-)
+from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, window_columns
 from windrow.logical.relation import Stream, Table
 from windrow.slicing import RowWindow, Window
 
@@ -49,8 +42,6 @@ if TYPE_CHECKING:
     from windrow.logical.relation import Relation
 
 ANSWERS = "answers"
-OWN_NAMES = frozenset({"_query", "_epoch", "_op", "_ts", "_exp", "_late_by"})
-"""What Windrow calls its own columns of results, of changes and of late rows."""
 
 
 def bind(
@@ -385,7 +376,7 @@ class _Binder:
         names = [self._output_name(item) for item, _ in lifted]
         counts = Counter([*self.window_columns, *(name.lower() for name in names)])
         for (item, _), name in zip(lifted, names, strict=True):
-            if name.lower() in OWN_NAMES:
+            if name.lower() in RESERVED:
                 raise self._fail(f"the name '{name}' is Windrow's own", item, "use another alias")
             if counts[name.lower()] > 1:
                 raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")

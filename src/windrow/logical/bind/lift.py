@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from windrow.columns import aggregate_name, key_name
 from windrow.cql import span
 from windrow.errors import StatementError
 from windrow.logical.bind.calls import CallReader, is_aggregate, spark_sql
-from windrow.logical.plan import aggregate_name, key_name
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns import SLICE
 from windrow.operators.aggregate.group_keys import GroupKeys
 from windrow.operators.aggregate.record_layout import RecordLayout, one_chunk
 
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
     Records = dict[Operation, Array]
-
-SLICE = "_slice"
 
 
 class KeyedRecords:

@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from windrow.columns import BEGINNING, END_OF_TIME, QUERY, SLICE, aggregate_name, key_name
 from windrow.final.shared import SharedWindows
-from windrow.logical import aggregate_name, key_name
-from windrow.operators.aggregate.keyed_records import SLICE, KeyedRecords
+from windrow.operators.aggregate.keyed_records import KeyedRecords
 from windrow.operators.aggregate.open_slices import OpenSlices
 from windrow.operators.aggregate.record_layout import one_chunk
-from windrow.operators.aggregate.window_aggregate import BEGINNING, END_OF_TIME, LARGE
+from windrow.operators.aggregate.window_aggregate import LARGE
 from windrow.slicing import composite, slice_starts
 
 if TYPE_CHECKING:
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
     Records = dict[Operation, Array]
-
-QUERY = "_query"
 
 
 @dataclass(frozen=True)
@@ -174,7 +172,7 @@ class SharedAggregate:
         """Whether advancing that far could answer anything."""
         return self.entries > 0 and self.next_end <= until
 
-    def push(self, tables: Sequence[pa.Table]) -> None:
+    def push(self, tables: Sequence[pa.Table], port: int = 0) -> None:
         """Take in what the passes over a batch have collected: mostly one table, with a `_slice` column,
         the keys, and partials by their expressions. Several have the same rows, and a partial that is in
         two of them counts once."""
@@ -198,7 +196,7 @@ class SharedAggregate:
         """Close the slices of all windows that end by `until`, and answer those windows: tables, each of
         the members of one shape."""
         self._closed_rows = 0
-        if until <= self.evaluated and not self._back.any():
+        if until == BEGINNING or (until <= self.evaluated and not self._back.any()):
             return
         bound = np.minimum(self._until, until)
         edge = int(np.max(bound - (bound - self._offset) % self._slide, initial=BEGINNING))

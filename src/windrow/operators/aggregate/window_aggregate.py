@@ -20,10 +20,9 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates.contents import contents_of
+from windrow.columns import BEGINNING, SLICE, aggregate_name, key_name
 from windrow.final import KeyedWindows
-from windrow.logical import aggregate_name, key_name
 from windrow.operators.aggregate.contents_state import contents_states
-from windrow.operators.aggregate.keyed_records import SLICE as SLICE
 from windrow.operators.aggregate.keyed_records import KeyedRecords
 from windrow.operators.aggregate.open_slices import OpenSlices
 from windrow.operators.aggregate.record_layout import one_chunk
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
 
 SLICES, CONTENTS = "slices", "_contents"
 """At rest, where a query has contents: the part of its records, and the column that tells parts apart."""
-BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
-"""Instants before and after all event times, far enough from overflow to add a range."""
 LARGE = 64 << 20
 """Structures below this size are not worth being built anew."""
 
@@ -115,6 +112,11 @@ class WindowAggregate:
         slices = self._windows.entries + len(self._open.starts)
         values = sum(contents.bytes for contents in self._contents.values())
         return slices * (12 + self._groups.layout.record_bytes) + self._windows.structure_bytes + values
+
+    @property
+    def groups_known(self) -> int:
+        """How many groups have a number."""
+        return len(self._groups)
 
     @property
     def horizon(self) -> int:

@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
+from windrow.columns import BEGINNING, HOLDS, SLICE
 from windrow.errors import QueryFailed
 from windrow.final import PartitionedRows
 from windrow.operators.aggregate.group_keys import GroupKeys
 from windrow.operators.aggregate.record_layout import RecordLayout, one_chunk
-from windrow.operators.aggregate.window_aggregate import BEGINNING, SLICE
-from windrow.operators.rows.pending_rows import HOLDS, INSTANT, PendingRows, lifted, value_name
+from windrow.operators.rows.pending_rows import PendingRows, lifted, value_name
 from windrow.operators.state.arrays_at_rest import arrays_from, arrays_table
 from windrow.operators.state.tables_at_rest import part, together
 
@@ -58,7 +58,7 @@ class PartitionedRowWindows:
     def _reset(self, begins_after: int | None = None) -> None:
         window, keys = self.aggregation.window, self.aggregation.keys
         values = map(value_name, self.aggregation.partials)
-        self._pending = PendingRows([INSTANT, HOLDS, *keys, *values], begins_after)
+        self._pending = PendingRows([SLICE, HOLDS, *keys, *values], begins_after)
         self._keys = GroupKeys(list(self.aggregation.key_types))
         self._windows = PartitionedRows(
             window.range, window.slide, self._layout.operations, self.aggregation.algorithms
@@ -74,6 +74,11 @@ class PartitionedRowWindows:
     def bytes(self) -> int:
         """About how much memory they take."""
         return self._windows.bytes + self._pending.bytes
+
+    @property
+    def groups_known(self) -> int:
+        """How many groups have a number."""
+        return len(self._keys)
 
     @property
     def horizon(self) -> int:
@@ -101,7 +106,7 @@ class PartitionedRowWindows:
             self._layout.forget_dead_ranks()
 
     def _append(self, rows: pa.Table) -> pa.Table:
-        instants = one_chunk(rows, INSTANT)
+        instants = one_chunk(rows, SLICE)
         keys = self._keys.encode([one_chunk(rows, key) for key in self.aggregation.keys])
         columns = {partial: partial.encode(lifted(partial, rows)) for partial in self.aggregation.partials}
         columns |= {partial: partial.encode(partial.lift(instants)) for partial in FIRST.partials}

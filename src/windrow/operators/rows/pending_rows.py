@@ -17,17 +17,13 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from windrow.aggregates.base import ANY_ROW
+from windrow.columns import HOLDS, SLICE
 from windrow.operators.aggregate.record_layout import one_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.aggregates import Partial
-
-INSTANT = "_slice"
-"""The event time of a row, in microseconds, where a partial has its slice."""
-HOLDS = "_holds"
-"""Whether a row fulfils the query's WHERE; NULL is false."""
 
 
 def value_name(partial: Partial) -> str:
@@ -69,11 +65,11 @@ class PendingRows:
     def push(self, rows: pa.Table) -> None:
         """Add the rows of a batch, which are in order among themselves."""
         if self._begins_after is not None:
-            rows = rows.filter(pc.greater(rows[INSTANT], self._begins_after))
+            rows = rows.filter(pc.greater(rows[SLICE], self._begins_after))
         rows = _in_universal_time(rows.select(self._columns))
         if self._rows is not None:
             rows = pa.concat_tables([self._rows, rows.cast(self._rows.schema)])
-        instants = one_chunk(rows, INSTANT).to_numpy()
+        instants = one_chunk(rows, SLICE).to_numpy()
         if np.any(instants[1:] < instants[:-1]):
             order = np.argsort(instants, kind="stable")
             rows, instants = rows.take(pa.array(order)), instants[order]

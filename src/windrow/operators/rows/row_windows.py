@@ -21,9 +21,10 @@ import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
 from windrow.aggregates.contents import InOrder, contents_of
+from windrow.columns import HOLDS, SLICE
 from windrow.operators.aggregate.record_layout import one_chunk
-from windrow.operators.aggregate.window_aggregate import SLICE, WindowAggregate, WindowAggregation
-from windrow.operators.rows.pending_rows import HOLDS, INSTANT, PendingRows, lifted, value_name
+from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
+from windrow.operators.rows.pending_rows import PendingRows, lifted, value_name
 from windrow.operators.state.tables_at_rest import part, together
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ class RowWindows:
         self._groups = WindowAggregate(replace(self.aggregation, time_type=pa.int64()))
         self._times = WindowAggregate(_times(self.aggregation))
         values = [*map(value_name, self.aggregation.partials), *(c.value_name for c in self._contents)]
-        self._pending = PendingRows([INSTANT, HOLDS, *self.aggregation.keys, *values], begins_after)
+        self._pending = PendingRows([SLICE, HOLDS, *self.aggregation.keys, *values], begins_after)
         self._counted = 0
 
     @property
@@ -65,6 +66,11 @@ class RowWindows:
     def bytes(self) -> int:
         """About how much memory they take."""
         return self._groups.bytes + self._times.bytes + self._pending.bytes
+
+    @property
+    def groups_known(self) -> int:
+        """How many groups have a number."""
+        return self._groups.groups_known
 
     @property
     def horizon(self) -> int:
@@ -86,7 +92,7 @@ class RowWindows:
         if rows is not None:
             numbers = pa.array(np.arange(self._counted, self._counted + len(rows)))
             self._counted += len(rows)
-            instants = one_chunk(rows, INSTANT)
+            instants = one_chunk(rows, SLICE)
             self._times.push(pa.table({SLICE: numbers, **dict.fromkeys(INSTANTS, instants)}))
             holds = pc.fill_null(one_chunk(rows, HOLDS), False)
             rows, numbers = rows.filter(holds).combine_chunks(), numbers.filter(holds)

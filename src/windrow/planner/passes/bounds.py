@@ -7,27 +7,13 @@ from typing import TYPE_CHECKING
 
 import pyarrow.types as pat
 
-from windrow.aggregates.base import INSTANT
+from windrow.columns import DEAD, INSTANT, LATE, LATEST, RAW, ROWS, SLICE, YEAR_1, YEAR_10000
 from windrow.logical import quoted, view_name
-from windrow.operators.aggregate.window_aggregate import SLICE
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.logical import Stream
-
-FATE = "_windrow_fate"
-"""The slice of a row, or its instant; or DEAD or LATE."""
-RAW, FILE, POSITION = "_windrow_raw", "_windrow_file", "_windrow_position"
-"""What a source adds to a row: the line if it could not be read, its file, and its place there."""
-HEADER = "_windrow_header"
-"""The number of the header that a row of CSV was read by, where a batch has files with other headers than the
-declared columns."""
-LATEST, ROWS = "_latest", "_rows"
-DEAD, LATE = -(1 << 62), -(1 << 62) + 1
-"""In place of a slice, for the rows that enter none."""
-YEAR_1, YEAR_10000 = -62_135_596_800_000_000, 253_402_300_800_000_000
-"""Spark's calendar; what lies outside is no event time."""
 
 
 @dataclass(frozen=True)

@@ -12,34 +12,43 @@ pass for them costs 15 % and `Dataset.observe` 18 %, in the pass it is 6 %.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from windrow.aggregates.base import INSTANT
 from windrow.aggregates.contents import Counts, InOrder, contents_of
-from windrow.logical import key_name, quoted
-from windrow.operators.aggregate.window_aggregate import SLICE
-from windrow.planner.passes.bounds import FATE, LATE, LATEST, ROWS, instants_sql
+from windrow.columns import FATE, INSTANT, LATE, LATEST, ROWS, SLICE, key_name
+from windrow.logical import quoted
+from windrow.planner.passes.base import (
+    BatchPass,
+    counted_groups,
+    partials_of,
+    without_refused,
+)
+from windrow.planner.passes.bounds import instants_sql
+from windrow.planner.passes.experience import BATCHES_UNCOUNTED
 from windrow.planner.passes.lifted import LiftedPass, lifted_passes
 from windrow.planner.passes.rows import RowPass
-from windrow.slicing import RowWindow, cuts_for_pass
+from windrow.slicing import cuts_for_pass
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Mapping
+
+    import pyarrow as pa
 
     from windrow.aggregates import Partial
     from windrow.aggregates.contents import Contents
-    from windrow.logical import AggregateQuery
+    from windrow.planner.passes.base import Demand, Tally
     from windrow.planner.passes.bounds import Bounds
+    from windrow.planner.passes.experience import Experience
     from windrow.slicing import Cuts
 
 
 @dataclass(frozen=True)
-class Pass:
-    """One scan of a batch for the queries that can share it."""
+class Pass(BatchPass):
+    """One scan of a batch for those who ask for the same rows and groups."""
 
-    queries: Mapping[str, AggregateQuery]
+    demands: Mapping[Any, Demand]
     partials: tuple[Partial, ...] = ()
     contents: Contents | None = None
     """The values that it collects, in place of partials."""
@@ -47,20 +56,20 @@ class Pass:
     """Whether `Counts` are collected uncounted, because most groups would be of one row."""
 
     @property
-    def query(self) -> AggregateQuery:
-        """Any of the queries: all have the same rows and groups."""
-        return next(iter(self.queries.values()))
+    def weavable(self) -> bool:  # type: ignore[override]
+        """Whether it collects partials alone."""
+        return self.contents is None
 
     @cached_property
     def cuts(self) -> Cuts:
-        """Fine enough for the windows of all queries."""
-        windows = dict.fromkeys(query.window for query in self.queries.values())
-        return cuts_for_pass([window for window in windows if not isinstance(window, RowWindow)])
+        """Fine enough for the windows of all who ask."""
+        windows = dict.fromkeys(window for demand in self.demands.values() for window in demand.time_windows)
+        return cuts_for_pass(list(windows))
 
     @property
     def sees_every_row(self) -> bool:
         """Whether it can count the rows and find the latest instant on the side."""
-        return self.query.where is None and not self.query.enrichments
+        return self.demand.where is None and not self.demand.enrichments
 
     @property
     def _groups(self) -> bool:
@@ -85,14 +94,14 @@ class Pass:
     def columns(self) -> list[str]:
         """The names of the collected columns, in order; `WindowAggregate.push` finds them by these."""
         side = [LATEST, ROWS] if self.sees_every_row else []
-        return [SLICE, *self.query.keys, *self.values, *self.expressions, *side]
+        return [SLICE, *self.demand.keys, *self.values, *self.expressions, *side]
 
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that lifts and combines partials in the JVM."""
-        query = self.query
+        demand = self.demand
         start = self.cuts.slice_start_sql(INSTANT)
-        names = [key_name(i) for i in range(len(query.keys))] + [f"_v{i}" for i in range(len(self.values))]
-        given = [*query.keys, *self.values.values()]
+        names = [key_name(i) for i in range(len(demand.keys))] + [f"_v{i}" for i in range(len(self.values))]
+        given = [*demand.keys, *self.values.values()]
         named = list(zip(given, names, strict=True))
         keys = [f"{key} AS {name}" for key, name in named]
         expressions = self.expressions.values()
@@ -108,61 +117,97 @@ class Pass:
             else:
                 items += [f"CASE WHEN {counts} THEN {INSTANT} END AS {LATEST}", f"1L AS {ROWS}"]
             # In a step of its own: where it is used several times, it is not spelled out in each place.
-            fate = bounds.fate(query.stream, start)
-            source = f"SELECT *, {fate} AS {FATE} FROM ({instants_sql(query.stream)})"
+            fate = bounds.fate(demand.stream, start)
+            source = f"SELECT *, {fate} AS {FATE} FROM ({instants_sql(demand.stream)})"
         else:
             items = [f"{start} AS {SLICE}", *keys]
             items += [f"{e} AS _p{i}" for i, e in enumerate(expressions)]
-            source = f"SELECT * FROM ({instants_sql(query.stream)}) WHERE {bounds.good(query.stream)}"
-        lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {quoted(query.stream.name)}"]
-        lines += [enrichment.join for enrichment in query.enrichments]
-        if query.where:
-            lines.append(f"WHERE {query.where}")
+            source = f"SELECT * FROM ({instants_sql(demand.stream)}) WHERE {bounds.good(demand.stream)}"
+        lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {quoted(demand.stream.name)}"]
+        lines += [enrichment.join for enrichment in demand.enrichments]
+        if demand.where:
+            lines.append(f"WHERE {demand.where}")
         if self._groups:
             lines.append(f"GROUP BY {', '.join(str(i + 1) for i in range(1 + len(keys)))}")
         return "\n".join(lines)
 
+    def counted(self, collected: pa.Table) -> tuple[pa.Table, Tally]:
+        """What was collected, without the two columns that count, and the tally of the batch."""
+        return without_refused(collected.drop_columns([LATEST, ROWS]), counted_groups(collected))
 
-def share_passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass | LiftedPass]:
-    """The fewest passes in which queries share only what costs neither of them anything.
+    def cuts_by_demand(self) -> dict[Any, Cuts]:
+        """The same cuts for all, where partials are collected."""
+        return dict.fromkeys(self.demands, self.cuts) if self.contents is None else {}
 
-    A query is in as many of them as it needs.
+    @property
+    def place(self) -> tuple[Any, ...]:
+        """What makes a pass that counts values the same one in the next batch."""
+        demand = self.demand
+        return demand.stream.name, tuple(self.columns), demand.where, demand.enrichments
+
+    def learned(self, collected: pa.Table, tally: Tally | None, experience: Experience) -> Experience:
+        """Whether counting values paid; where it did not, it is tried again after some batches."""
+        if not isinstance(self.contents, Counts) or tally is None:
+            return experience
+        if self.row_by_row:
+            left = experience.uncounted.get(self.place, 1) - 1
+        else:
+            pays = 3 * len(collected) <= tally.rows - tally.late - tally.dead
+            left = 0 if pays else BATCHES_UNCOUNTED
+        return replace(experience, uncounted={**experience.uncounted, self.place: left})
+
+    def by_experience(self, experience: Experience) -> Pass:
+        """Values are counted only where that was seen to make few entries of many rows."""
+        if not isinstance(self.contents, Counts):
+            return self
+        row_by_row = experience.uncounted.get(self.place, 0) > 0
+        return self if row_by_row == self.row_by_row else replace(self, row_by_row=row_by_row)
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """Which partials it lifts, by their place among those that are asked for; or which values it has."""
+        asked = {partial: place for place, partial in enumerate(partials_of(self.demands))}
+        if self.contents is not None:
+            return {"kind": "values", "of": str(self.contents), "row_by_row": self.row_by_row}
+        return {"kind": "grouped", "partials": [asked[partial] for partial in self.partials]}
+
+
+def share_passes(demands: Mapping[Any, Demand]) -> list[Pass | RowPass | LiftedPass]:
+    """The fewest passes in which those who ask share only what costs neither of them anything.
+
+    Who asks is in as many of them as it needs.
     """
-    groups: dict[tuple[object, ...], dict[str, AggregateQuery]] = {}
-    for name, query in queries.items():
-        alike: tuple[object, ...] = (query.stream.name, query.enrichments, query.where, query.keys)
-        if isinstance(query.window, RowWindow):
-            # The order of rows depends on the columns in use, and must not on what other queries use.
-            alike = (*alike, query.window.partitioned, query.scan.columns)
-        groups.setdefault(alike, {})[name] = query
-    return [shared for members in groups.values() for shared in _passes(members)]
+    groups: dict[tuple[object, ...], dict[Any, Demand]] = {}
+    for who, demand in demands.items():
+        alike: tuple[object, ...] = (demand.stream.name, demand.enrichments, demand.where, demand.keys)
+        if demand.row_window is not None:
+            # The order of rows depends on the columns in use, and must not on what others use.
+            alike = (*alike, demand.row_window.partitioned, demand.scan.columns)
+        groups.setdefault(alike, {})[who] = demand
+    return [shared for some in groups.values() for shared in _passes(some)]
 
 
-def _passes(queries: Mapping[str, AggregateQuery]) -> list[Pass | RowPass | LiftedPass]:
-    """The passes of queries with the same rows and groups."""
-    if any(isinstance(query.window, RowWindow) for query in queries.values()):
-        return [RowPass(queries, _partials(queries.values()))]
-    grouped: dict[str, AggregateQuery] = {}
-    by_contents: dict[tuple[type[Contents], str], dict[str, AggregateQuery]] = {}
+def _passes(demands: Mapping[Any, Demand]) -> list[Pass | RowPass | LiftedPass]:
+    """The passes for those who ask for the same rows and groups."""
+    if any(demand.row_window is not None for demand in demands.values()):
+        return [RowPass(demands, partials_of(demands))]
+    grouped: dict[Any, Demand] = {}
+    by_contents: dict[tuple[type[Contents], str], dict[Any, Demand]] = {}
     kinds: dict[tuple[type[Contents], str], Contents] = {}
     partials: dict[Partial, None] = {}
-    for name, query in queries.items():
-        needed = [contents for item in query.aggregates if (contents := contents_of(item)) is not None]
-        given = _partials([query])
+    for who, demand in demands.items():
+        needed = [contents for item in demand.aggregates if (contents := contents_of(item)) is not None]
+        given = partials_of({who: demand})
         in_the_jvm = [partial for partial in given if not partial.lifted_in_python]
         if in_the_jvm or not (needed or given):
-            grouped[name] = query
+            grouped[who] = demand
             partials |= dict.fromkeys(in_the_jvm)
         for contents in needed:
             kind = type(contents), contents.argument
-            by_contents.setdefault(kind, {})[name] = query
+            by_contents.setdefault(kind, {})[who] = demand
             kinds[kind] = contents
     made: list[Pass | RowPass | LiftedPass] = []
     if grouped:
         made.append(Pass(grouped, tuple(partials)))
     made += [Pass(some, contents=kinds[kind]) for kind, some in by_contents.items()]
-    return [*made, *lifted_passes(queries)]
-
-
-def _partials(queries: Iterable[AggregateQuery]) -> tuple[Partial, ...]:
-    return tuple(dict.fromkeys(p for query in queries for item in query.aggregates for p in item.partials))
+    return [*made, *lifted_passes(demands)]

@@ -11,41 +11,38 @@ the batch where the order counts.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from windrow.aggregates.base import INSTANT
-from windrow.logical import key_name, quoted
-from windrow.operators.aggregate.ordered_windows import order_counts
-from windrow.operators.aggregate.window_aggregate import SLICE
+from windrow.columns import INSTANT, SLICE, key_name
+from windrow.logical import quoted
+from windrow.operators.rows.ordered_windows import order_counts
+from windrow.planner.passes.base import BatchPass, counted_rows
 from windrow.planner.passes.bounds import instants_sql
 from windrow.planner.passes.rows import keys_as_grouped, order_of_ties
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pyarrow as pa
+
     from windrow.aggregates import Partial
-    from windrow.logical import AggregateQuery
+    from windrow.planner.passes.base import Demand, Tally
     from windrow.planner.passes.bounds import Bounds
 
 
 @dataclass(frozen=True)
-class LiftedPass:
-    """One scan of a batch for the queries whose rows are lifted in Python."""
+class LiftedPass(BatchPass):
+    """One scan of a batch for those whose rows are lifted in Python."""
 
-    queries: Mapping[str, AggregateQuery]
+    demands: Mapping[Any, Demand]
     partials: tuple[Partial, ...]
     ordered: bool
     """Whether the order of rows counts."""
 
     @property
-    def query(self) -> AggregateQuery:
-        """Any of the queries: all have the same rows and groups, and the same order if it counts."""
-        return next(iter(self.queries.values()))
-
-    @property
     def sees_every_row(self) -> bool:
         """Whether it can count the rows and find the latest instant on the side."""
-        return self.query.where is None and not self.query.enrichments
+        return self.demand.where is None and not self.demand.enrichments
 
     @property
     def values(self) -> dict[str, str]:
@@ -55,22 +52,22 @@ class LiftedPass:
     @property
     def columns(self) -> list[str]:
         """The names of the collected columns, in order; `WindowAggregate.push` finds them by these."""
-        return [SLICE, *self.query.keys, *self.values]
+        return [SLICE, *self.demand.keys, *self.values]
 
     @property
     def order(self) -> list[str]:
         """The columns that rows of the same instant are sorted by."""
-        return order_of_ties(self.query) if self.ordered else []
+        return order_of_ties(self.demand) if self.ordered else []
 
     def sql(self, bounds: Bounds, *, with_ties: bool = False) -> str:
         """The SELECT that collects the rows; `with_ties` also has the columns of `order`, and no ORDER BY."""
-        query = self.query
-        stream, good = quoted(query.stream.name), bounds.good(query.stream)
-        keys, values = keys_as_grouped(query), list(self.values.values())
-        instant, source = INSTANT, f"SELECT * FROM ({instants_sql(query.stream)}) WHERE {good}"
+        demand = self.demand
+        stream, good = quoted(demand.stream.name), bounds.good(demand.stream)
+        keys, values = keys_as_grouped(demand), list(self.values.values())
+        instant, source = INSTANT, f"SELECT * FROM ({instants_sql(demand.stream)}) WHERE {good}"
         if self.sees_every_row:
             # The values of rows that do not count are not looked at.
-            instant, source = bounds.fate(query.stream, INSTANT), instants_sql(query.stream)
+            instant, source = bounds.fate(demand.stream, INSTANT), instants_sql(demand.stream)
             keys, values = ([f"CASE WHEN {good} THEN {sql} END" for sql in some] for some in (keys, values))
         items = [f"{instant} AS {SLICE}", *(f"{key} AS {key_name(i)}" for i, key in enumerate(keys))]
         items += [f"{value} AS _v{i}" for i, value in enumerate(values)]
@@ -78,9 +75,9 @@ class LiftedPass:
         if with_ties:
             items += [f"{sql} AS _t{i}" for i, sql in enumerate(ties)]
         lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {stream}"]
-        lines += [enrichment.join for enrichment in query.enrichments]
-        if query.where:
-            lines.append(f"WHERE {query.where}")
+        lines += [enrichment.join for enrichment in demand.enrichments]
+        if demand.where:
+            lines.append(f"WHERE {demand.where}")
         if self.ordered and not with_ties:
             # By all that is collected at last: rows that are alike in that can change places.
             places = [str(place + 1) for place in range(1, len(items))]
@@ -89,35 +86,44 @@ class LiftedPass:
 
     def _sortable(self, places: list[str]) -> list[str]:
         """Those collected columns by which ties are broken that the columns in use have left."""
-        unsorted = len(self.order) + 1 < len(self.query.scan.columns) or self.query.enrichments
+        unsorted = len(self.order) + 1 < len(self.demand.scan.columns) or self.demand.enrichments
         return places if unsorted else []
 
+    def counted(self, collected: pa.Table) -> tuple[pa.Table, Tally]:
+        """The rows that count, and the tally of all."""
+        return counted_rows(collected)
 
-def lifted_passes(queries: Mapping[str, AggregateQuery]) -> list[LiftedPass]:
-    """The passes for the partials, of queries with the same rows and groups, that are lifted in Python."""
-    groups: dict[tuple[str, ...], dict[str, AggregateQuery]] = {}
-    for name, query in queries.items():
-        partials = lifted_in_python(query)
+    @property
+    def record(self) -> dict[str, Any]:
+        """Whether the order of rows counts."""
+        return {"kind": "lifted", "ordered": self.ordered}
+
+
+def lifted_passes(demands: Mapping[Any, Demand]) -> list[LiftedPass]:
+    """The passes for the partials, of the same rows and groups, that are lifted in Python."""
+    groups: dict[tuple[str, ...], dict[Any, Demand]] = {}
+    for who, demand in demands.items():
+        partials = lifted_in_python(demand)
         if partials:
-            # The order of rows depends on the columns in use, and must not on what other queries use.
-            alike = query.scan.columns if any(map(order_counts, partials)) else ()
-            groups.setdefault(alike, {})[name] = query
+            # The order of rows depends on the columns in use, and must not on what others use.
+            alike = demand.scan.columns if any(map(order_counts, partials)) else ()
+            groups.setdefault(alike, {})[who] = demand
     return [
         LiftedPass(
-            members,
-            tuple(dict.fromkeys(p for q in members.values() for p in lifted_in_python(q))),
+            some,
+            tuple(dict.fromkeys(p for demand in some.values() for p in lifted_in_python(demand))),
             bool(alike),
         )
-        for alike, members in groups.items()
+        for alike, some in groups.items()
     ]
 
 
-def lifted_in_python(query: AggregateQuery) -> list[Partial]:
+def lifted_in_python(demand: Demand) -> list[Partial]:
     """The partials that Spark cannot lift."""
-    return [p for aggregate in query.aggregates for p in aggregate.partials if p.lifted_in_python]
+    return [p for aggregate in demand.aggregates for p in aggregate.partials if p.lifted_in_python]
 
 
-def is_all_lifted(query: AggregateQuery) -> bool:
-    """Whether nothing of a query is left for a pass in the JVM."""
-    partials = [p for aggregate in query.aggregates for p in aggregate.partials]
+def is_all_lifted(demand: Demand) -> bool:
+    """Whether nothing of what is asked for is left for a pass in the JVM."""
+    partials = [p for aggregate in demand.aggregates for p in aggregate.partials]
     return bool(partials) and all(partial.lifted_in_python for partial in partials)

@@ -21,28 +21,33 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from math import prod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from windrow.planner.passes.experience import BATCH, NONE
 from windrow.planner.passes.grouped import Pass, share_passes
-from windrow.planner.passes.woven import WORD_BITS, Copy, WovenPass, predicate_of, windows_of
+from windrow.planner.passes.woven import (
+    COPIED,
+    MOST_CELLS,
+    PREDICATE,
+    WORD_BITS,
+    Copy,
+    WovenPass,
+    predicate_of,
+    windows_of,
+)
 from windrow.slicing import cuts_for_pass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from windrow.aggregates import Partial
-    from windrow.logical import AggregateQuery
-    from windrow.planner.passes.lifted import LiftedPass
-    from windrow.planner.passes.rows import RowPass
+    from windrow.planner.passes.base import BatchPass, Demand
+    from windrow.planner.passes.experience import Experience
     from windrow.slicing import Window
 
-JOB = 0.1
-SCAN, PREDICATE, COPIED, AGGREGATE = 100e-9, 5e-9, 40e-9, 4e-9
-"""Seconds a job, and for each row: to read it, a predicate, a copy in its group, an aggregate of a copy.
-Measured with 2 M rows of Parquet on two cores."""
-BATCH = 1_000_000
-"""The rows of a batch for which passes are packed; of a smaller one, jobs are dearer still."""
-MOST_CELLS = 64
+JOB, SCAN, AGGREGATE = 0.1, 100e-9, 4e-9
+"""Seconds a job, and for each row: to read it, an aggregate of a copy. Measured with 2 M rows of Parquet on
+two cores."""
 MOST_CUTS = 2
 """So many times finer may a grouping be cut for another to be derived from it."""
 MOST_COPIES, MOST_EXPRESSIONS, MOST_PREDICATES = 24, 48, 2 * WORD_BITS
@@ -53,38 +58,19 @@ MOST_COLLECTED = 4_000_000
 COLUMN = re.compile(r"`[^`]+`\.`[^`]+`")
 
 
-@dataclass(frozen=True)
-class Experience:
-    """What batches have shown of predicates and groupings."""
-
-    scattered: frozenset[str] = frozenset()
-    """Predicates that hold independently of each other."""
-    crowded: frozenset[frozenset[str]] = frozenset()
-    """Groupings with nearly as many groups as rows."""
-    groups: int = BATCH
-    """How many groups a copy of a batch has, at most."""
-
-    @property
-    def most_copies(self) -> int:
-        """How many copies a pass may have, so that it does not bring too much to the driver."""
-        return max(1, min(MOST_COPIES, MOST_COLLECTED // self.groups))
-
-
-NONE = Experience()
-
-
-def plan_passes(
-    queries: Mapping[str, AggregateQuery], experience: Experience = NONE
-) -> list[Pass | RowPass | LiftedPass | WovenPass]:
-    """The passes that serve all queries at the least cost; a query is in as many of them as it needs."""
+def plan_passes(demands: Mapping[Any, Demand], experience: Experience = NONE) -> list[BatchPass]:
+    """The passes that serve all who ask at the least cost; each of them is in as many as it needs."""
+    shared = share_passes(demands)
+    if not experience.weaves:
+        return [some.by_experience(experience) for some in shared]
     woven: dict[tuple[object, ...], list[Pass]] = {}
-    others: list[Pass | RowPass | LiftedPass | WovenPass] = []
-    for shared in share_passes(queries):
-        if isinstance(shared, Pass) and shared.contents is None:
-            alike = shared.query.stream.name, shared.query.enrichments
-            woven.setdefault(alike, []).append(shared)
+    others: list[BatchPass] = []
+    for some in shared:
+        if isinstance(some, Pass) and some.weavable:
+            alike = some.demand.stream.name, some.demand.enrichments
+            woven.setdefault(alike, []).append(some)
         else:
-            others.append(shared)
+            others.append(some.by_experience(experience))
     return [*(made for strands in woven.values() for made in _weave(strands, experience)), *others]
 
 
@@ -106,7 +92,7 @@ def _by_kind(strand: Pass) -> dict[str, Pass]:
         kinds.setdefault(partial.aggregated_by, []).append(partial)
     if len(kinds) < 2:
         return dict.fromkeys(kinds or ["hashing"], strand)
-    # All queries in each: those of a tree share slices, so what is collected must be cut alike.
+    # All who ask in each: those of a tree share slices, so what is collected must be cut alike.
     return {kind: replace(strand, partials=tuple(partials)) for kind, partials in kinds.items()}
 
 
@@ -114,7 +100,7 @@ def _copies(strands: Sequence[Pass], experience: Experience) -> list[Copy]:
     """The copies of the rows that serve all classes, those with the same predicates side by side."""
     groupings: dict[frozenset[str], list[Pass]] = {}
     for strand in strands:
-        groupings.setdefault(frozenset(strand.query.keys), []).append(strand)
+        groupings.setdefault(frozenset(strand.demand.keys), []).append(strand)
     hosted: dict[frozenset[str], list[Pass]] = {}
     for keys, host in _hosts(groupings, experience).items():
         hosted.setdefault(host, []).extend(groupings[keys])
@@ -122,7 +108,7 @@ def _copies(strands: Sequence[Pass], experience: Experience) -> list[Copy]:
     copies: dict[tuple[int, int], Copy] = {}
     for number, (host, served) in enumerate(hosted.items()):
         (full, *_) = groupings[host]
-        columns = dict(zip(full.query.keys, full.query.key_types, strict=True))
+        columns = dict(zip(full.demand.keys, full.demand.key_types, strict=True))
         by_predicate: dict[str, list[Pass]] = {}
         for strand in served:
             by_predicate.setdefault(predicate_of(strand), []).append(strand)
@@ -212,12 +198,13 @@ def _seconds(copies: int, predicates: int, expressions: int) -> float:
 def _pack(copies: Iterable[Copy], experience: Experience) -> list[Pass | WovenPass]:
     """Passes of copies that are cheaper together than apart, as far as the driver can take them."""
     packed: list[_Packed] = []
+    most_copies = max(1, min(MOST_COPIES, MOST_COLLECTED // experience.groups))
     for copy in copies:
         expressions = {e for strand in copy.strands for p in strand.partials for e in p.expressions}
         alone = _seconds(1, len(copy.predicates), len(expressions))
         best, least = _Packed(), alone
         for some in packed:
-            if len(some.copies) >= experience.most_copies:
+            if len(some.copies) >= most_copies:
                 continue
             together = some.seconds_with(copy, expressions)
             if together is not None and together - some.seconds < least:

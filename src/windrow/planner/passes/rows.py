@@ -11,17 +11,16 @@ Cost: a sort of the batch, and the driver gets every row.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow.types as pat
 
-from windrow.aggregates.base import INSTANT
 from windrow.aggregates.contents import contents_of
-from windrow.logical import key_name, quoted
-from windrow.operators.aggregate.window_aggregate import SLICE
-from windrow.operators.rows.pending_rows import HOLDS, value_name
-from windrow.planner.passes.bounds import FATE, LATE, instants_sql
-from windrow.slicing import RowWindow
+from windrow.columns import FATE, HOLDS, INSTANT, LATE, SLICE, key_name
+from windrow.logical import quoted
+from windrow.operators.rows.pending_rows import value_name
+from windrow.planner.passes.base import BatchPass, counted_rows
+from windrow.planner.passes.bounds import instants_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,33 +28,30 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.aggregates import Partial
-    from windrow.logical import AggregateQuery
+    from windrow.planner.passes.base import Demand, Tally
     from windrow.planner.passes.bounds import Bounds
 
 WHERE = "_windrow_where"
 
 
 @dataclass(frozen=True)
-class RowPass:
-    """One scan of a batch for the queries that need the same of its rows."""
+class RowPass(BatchPass):
+    """One scan of a batch for those who need the same of its rows."""
 
-    queries: Mapping[str, AggregateQuery]
+    demands: Mapping[Any, Demand]
     partials: tuple[Partial, ...]
 
-    sees_every_row = True
-    """It counts the rows, and finds the latest instant, on the side."""
-
     @property
-    def query(self) -> AggregateQuery:
-        """Any of the queries: all have the same rows, order and groups."""
-        return next(iter(self.queries.values()))
+    def sees_every_row(self) -> bool:
+        """It counts the rows, and finds the latest instant, on the side."""
+        return True
 
     @property
     def values(self) -> dict[str, str]:
         """What rows have to give, as Spark SQL by column name, each once."""
         values = {value_name(partial): partial.value for partial in self.partials}
-        for query in self.queries.values():
-            for item in query.aggregates:
+        for demand in self.demands.values():
+            for item in demand.aggregates:
                 contents = contents_of(item)
                 if contents is not None:
                     values[contents.value_name] = contents.argument
@@ -64,51 +60,60 @@ class RowPass:
     @property
     def columns(self) -> list[str]:
         """The names of the collected columns, in order."""
-        return [SLICE, HOLDS, *self.query.keys, *self.values]
+        return [SLICE, HOLDS, *self.demand.keys, *self.values]
 
     @property
     def order(self) -> list[str]:
         """The columns that rows of the same instant are sorted by."""
-        return order_of_ties(self.query)
+        return order_of_ties(self.demand)
 
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that collects the rows."""
-        query = self.query
-        stream = quoted(query.stream.name)
-        holds = f"CASE WHEN {bounds.good(query.stream)} THEN {query.where or 'true'} END"
-        fated = f"{bounds.fate(query.stream, INSTANT)} AS {FATE}"
+        demand = self.demand
+        stream = quoted(demand.stream.name)
+        holds = f"CASE WHEN {bounds.good(demand.stream)} THEN {demand.where or 'true'} END"
+        fated = f"{bounds.fate(demand.stream, INSTANT)} AS {FATE}"
         # A row that WHERE refuses takes a place in the window of its key, and so needs the key.
-        partitioned = isinstance(query.window, RowWindow) and query.window.partitioned
+        partitioned = demand.row_window is not None and demand.row_window.partitioned
         has_key = f"{FATE} > {LATE}L" if partitioned else WHERE
         items = [
             FATE,
             WHERE,
             *(
                 f"CASE WHEN {has_key} THEN {key} END AS {key_name(i)}"
-                for i, key in enumerate(keys_as_grouped(query))
+                for i, key in enumerate(keys_as_grouped(demand))
             ),
             *(f"CASE WHEN {WHERE} THEN {sql} END AS _v{i}" for i, sql in enumerate(self.values.values())),
         ]
         order = [FATE, *(f"{stream}.{quoted(name)}" for name in self.order)]
-        if len(self.order) + 1 < len(query.scan.columns):
+        if len(self.order) + 1 < len(demand.scan.columns):
             # By all that is collected, then: rows that are alike in that can change places.
             order += [str(place + 1) for place in range(1, len(items))]
-        judged = f"SELECT *, {fated}, {holds} AS {WHERE} FROM ({instants_sql(query.stream)}) AS {stream}"
+        judged = f"SELECT *, {fated}, {holds} AS {WHERE} FROM ({instants_sql(demand.stream)}) AS {stream}"
         lines = [f"SELECT {', '.join(items)}", f"FROM ({judged}) AS {stream}", f"ORDER BY {', '.join(order)}"]
         return "\n".join(lines)
 
+    def counted(self, collected: pa.Table) -> tuple[pa.Table, Tally]:
+        """The rows that count, and the tally of all."""
+        return counted_rows(collected)
 
-def order_of_ties(query: AggregateQuery) -> list[str]:
+    @property
+    def record(self) -> dict[str, Any]:
+        """Nothing but its kind tells it from others."""
+        return {"kind": "rows"}
+
+
+def order_of_ties(demand: Demand) -> list[str]:
     """The columns in use that rows of the same instant are sorted by."""
-    stream, columns = query.stream, query.scan.columns
+    stream, columns = demand.stream, demand.scan.columns
     return [name for name in columns if name != stream.timestamp and _is_sortable(stream.columns[name])]
 
 
-def keys_as_grouped(query: AggregateQuery) -> list[str]:
+def keys_as_grouped(demand: Demand) -> list[str]:
     """The keys as GROUP BY would give them: adding zero turns -0.0 into 0.0, to which it is equal."""
     return [
         f"({key}) + {'0F' if pat.is_float32(of_type) else '0D'}" if pat.is_floating(of_type) else key
-        for key, of_type in zip(query.keys, query.key_types, strict=True)
+        for key, of_type in zip(demand.keys, demand.key_types, strict=True)
     ]
 
 

@@ -25,32 +25,41 @@ Cost: see `pack_passes.py`.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from windrow.aggregates.base import INSTANT
-from windrow.logical import key_name, quoted
-from windrow.operators.aggregate.window_aggregate import SLICE
-from windrow.planner.passes.bounds import FATE, LATE, LATEST, ROWS, instants_sql
-from windrow.slicing import RowWindow, cuts_for_pass
+from windrow.columns import COPY, FATE, INSTANT, LATE, LATEST, LINEAGE, ROWS, SLICE, START, WORD, key_name
+from windrow.logical import quoted
+from windrow.planner.passes.base import BatchPass, counted_groups, with_key_types, without_refused
+from windrow.planner.passes.bounds import instants_sql
+from windrow.slicing import cuts_for_pass
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from windrow.aggregates import Partial
-    from windrow.logical import AggregateQuery
+    from windrow.planner.passes.base import Demand, Tally
     from windrow.planner.passes.bounds import Bounds
+    from windrow.planner.passes.experience import Experience
     from windrow.planner.passes.grouped import Pass
     from windrow.slicing import Cuts, Window
 
-COPY, START, LINEAGE, WORD = "_windrow_copy", "_windrow_start", "_windrow_lineage", "_windrow_word"
 ALL_ROWS = "true"
 """The predicate of a query without one."""
 WORD_BITS = 63
 """Predicates in a BIGINT; its sign is left alone."""
+PREDICATE, COPIED = 5e-9, 40e-9
+"""Seconds a row for a predicate, and for a copy in its group: measured with 2 M rows of Parquet on two
+cores."""
+CROWDED = 4
+"""Fewer rows than this in a group make it no smaller than the rows are."""
+MOST_CELLS = 64
+"""Into so many cells the predicates of a copy may cut the rows."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +84,8 @@ class Copy:
 
 
 @dataclass(frozen=True)
-class WovenPass:
-    """One scan of a batch for many classes of queries over the same stream and tables."""
+class WovenPass(BatchPass):
+    """One scan of a batch for many classes over the same stream and tables."""
 
     copies: tuple[Copy, ...]
 
@@ -86,19 +95,14 @@ class WovenPass:
         return tuple(strand for copy in self.copies for strand in copy.strands)
 
     @cached_property
-    def queries(self) -> dict[str, AggregateQuery]:
-        """All that it serves, by name."""
-        return {name: query for strand in self.strands for name, query in strand.queries.items()}
-
-    @property
-    def query(self) -> AggregateQuery:
-        """Any of the queries: all have the same stream and tables."""
-        return self.strands[0].query
+    def demands(self) -> dict[Any, Demand]:  # type: ignore[override]
+        """All that it serves, by who asks."""
+        return {who: demand for strand in self.strands for who, demand in strand.demands.items()}
 
     @property
     def sees_every_row(self) -> bool:
         """Whether it can count the rows and find the latest instant on the side."""
-        return not self.query.enrichments
+        return not self.demand.enrichments
 
     @cached_property
     def words(self) -> dict[int, list[str]]:
@@ -145,16 +149,16 @@ class WovenPass:
 
     def sql(self, bounds: Bounds) -> str:
         """The SELECT that lifts and combines partials in the JVM."""
-        query = self.query
+        demand = self.demand
         keys = [f"{sql} AS {key_name(i)}" for i, sql in enumerate(self._keys())]
         items = [COPY, f"{START} AS {SLICE}", LINEAGE, *keys]
         items += [f"{sql} AS _p{i}" for i, sql in enumerate(self.expressions.values())]
         counts = f"{FATE} > {LATE}L"
-        instants, good = instants_sql(query.stream), bounds.good(query.stream)
+        instants, good = instants_sql(demand.stream), bounds.good(demand.stream)
         source = f"SELECT *, {INSTANT} AS {FATE} FROM ({instants}) WHERE {good}"
         if self.sees_every_row:
             items += [f"max({INSTANT}) FILTER (WHERE {counts}) AS {LATEST}", f"count(*) AS {ROWS}"]
-            fate = bounds.fate(query.stream, INSTANT)
+            fate = bounds.fate(demand.stream, INSTANT)
             source = f"SELECT *, {fate} AS {FATE} FROM ({instants})"
         words = ", ".join(
             f"CASE WHEN {counts} THEN {_bits(predicates)} ELSE 0L END AS {WORD}{number}"
@@ -162,8 +166,8 @@ class WovenPass:
         )
         copies = ", ".join(map(str, range(len(self.copies))))
         marks = f"{self._lineage()} AS {LINEAGE}, {self._slice()} AS {START}"
-        lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {quoted(query.stream.name)}"]
-        lines += [enrichment.join for enrichment in query.enrichments]
+        lines = [f"SELECT {', '.join(items)}", f"FROM ({source}) AS {quoted(demand.stream.name)}"]
+        lines += [enrichment.join for enrichment in demand.enrichments]
         lines += [
             f"CROSS JOIN LATERAL (SELECT {words})",
             f"CROSS JOIN LATERAL explode(array({copies})) AS _windrow_copies({COPY})",
@@ -174,7 +178,13 @@ class WovenPass:
         ]
         return "\n".join(lines)
 
-    def tables(self, collected: pa.Table) -> Iterator[tuple[Pass, pa.Table]]:
+    def counted(self, collected: pa.Table) -> tuple[pa.Table, Tally]:
+        """What was collected, without the two columns that count, and the tally of the batch: the first copy
+        has every row."""
+        tally = counted_groups(collected.filter(pc.equal(collected[COPY], 0)))
+        return without_refused(collected.drop_columns([LATEST, ROWS]), tally)
+
+    def tables(self, collected: pa.Table) -> Iterator[tuple[Sequence[Any], pa.Table]]:
         """What was collected for each class, as its own pass would name it."""
         copies = collected[COPY].to_numpy()
         for number, copy in enumerate(self.copies):
@@ -183,9 +193,52 @@ class WovenPass:
             places = dict(zip(copy.keys, self._places(copy), strict=True))
             for strand in copy.strands:
                 has = (lineage & self._mask(copy, [strand])) != 0
-                keys, expressions = strand.query.keys, strand.expressions
+                keys, expressions = strand.demand.keys, strand.expressions
                 table = own.select([SLICE, *(key_name(places[key]) for key in keys), *expressions])
-                yield strand, table.filter(pa.array(has)).rename_columns([SLICE, *keys, *expressions])
+                table = table.filter(pa.array(has)).rename_columns([SLICE, *keys, *expressions])
+                yield tuple(strand.demands), with_key_types(table, strand.demand)
+
+    def cuts_by_demand(self) -> dict[Any, Cuts]:
+        """The cuts of the copy in which each of those who asked is served."""
+        return {who: copy.cuts for copy in self.copies for strand in copy.strands for who in strand.demands}
+
+    def row_seconds(self, a_row: float) -> float:
+        """What a row costs with its copies and predicates, where in a plain pass it costs so much."""
+        predicates = {sql for copy in self.copies for sql in copy.predicates}
+        return a_row + (len(self.copies) - 1) * COPIED + (len(predicates) - 1) * PREDICATE
+
+    def learned(self, collected: pa.Table, tally: Tally | None, experience: Experience) -> Experience:
+        """Whether copies have nearly as many groups as rows, or their predicates cut them into many cells."""
+        if tally is None:
+            return experience
+        copies, lineage = collected[COPY].to_numpy(), collected[LINEAGE].to_numpy()
+        groups = np.bincount(copies[lineage != 0], minlength=len(self.copies))
+        scattered, crowded = set(experience.scattered), set(experience.crowded)
+        for number in np.flatnonzero(groups * CROWDED > tally.rows):
+            copy = self.copies[number]
+            if any(len(strand.demand.keys) < len(copy.keys) for strand in copy.strands):
+                crowded.add(frozenset(copy.keys))
+            if len(np.unique(lineage[copies == number])) > MOST_CELLS:
+                scattered.update(copy.predicates)
+        most = 1 << int(groups.max(initial=1)).bit_length()
+        # By powers of two, and not for every smaller batch: other passes are other code for Spark to compile.
+        settled = most <= experience.groups <= 16 * most
+        return replace(
+            experience,
+            scattered=frozenset(scattered),
+            crowded=frozenset(crowded),
+            groups=experience.groups if settled else most,
+        )
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The copies, and in each of them who is served by which partials."""
+        copies = []
+        for copy in self.copies:
+            strands = [{"for": list(strand.demands), **strand.record} for strand in copy.strands]
+            # The keys in full: they may be those of a class that is served by another copy alone.
+            copies.append({"keys": list(copy.keys), "word": copy.word, "strands": strands})
+        return {"kind": "woven", "copies": copies}
 
     def _mask(self, copy: Copy, strands: Sequence[Pass]) -> int:
         """The bits of the predicates of some classes."""
@@ -217,7 +270,7 @@ class WovenPass:
         branches: list[list[str]] = [[] for _ in self.slots]
         for number, copy in enumerate(self.copies):
             for key, place in zip(copy.keys, self._places(copy), strict=True):
-                mask = self._mask(copy, [strand for strand in copy.strands if key in strand.query.keys])
+                mask = self._mask(copy, [strand for strand in copy.strands if key in strand.demand.keys])
                 branches[place].append(f"WHEN {COPY} = {number} AND {LINEAGE} & {mask}L != 0L THEN {key}")
         return [f"CASE {' '.join(cases)} END" for cases in branches]
 
@@ -234,13 +287,13 @@ class WovenPass:
 
 def predicate_of(strand: Pass) -> str:
     """The predicate of a class, as Spark SQL."""
-    return strand.query.where or ALL_ROWS
+    return strand.demand.where or ALL_ROWS
 
 
 def windows_of(strands: Iterable[Pass]) -> tuple[Window, ...]:
     """The windows of classes, each once."""
-    windows = dict.fromkeys(query.window for strand in strands for query in strand.queries.values())
-    return tuple(window for window in windows if not isinstance(window, RowWindow))
+    demands = (demand for strand in strands for demand in strand.demands.values())
+    return tuple(dict.fromkeys(window for demand in demands for window in demand.time_windows))
 
 
 def _bits(predicates: Sequence[str]) -> str:

@@ -1,59 +1,65 @@
 """Epochs: staged batches or a heartbeat in, answers and state out, committed together.
 
-1. Every query takes in its partials and answers the windows that the watermark has passed.
-2. Answers, slices, late rows and dead letters are written; the home commits them in one step.
+1. Every operator takes in what was collected for it and answers what the watermark of its streams has passed.
+2. Answers, slices, late rows and dead letters are written; the home commits them in one step, with the plan
+   by which they were made.
 3. Sinks get the answers that are now committed.
 
-If anything fails, nothing of the epoch exists, and the queries' states are read back from the home
-before the next attempt. A query that fails twice is quarantined, and the epoch goes on without it; what
-the machine made fail is tried again after a pause (`blame.py` tells the two apart).
-docs/commit.md has the protocol on a page.
+If anything fails, nothing of the epoch exists: what was planned for it is forgotten, and the states of its
+operators are read back from the home before the next attempt. A query that fails twice is quarantined, and
+the epoch goes on without it; what the machine made fail is tried again after a pause. `blame.py` finds out
+which query it is. docs/commit.md has the protocol on a page.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from threading import Lock
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
 from py4j.protocol import Py4JError
 
+from windrow.columns import END_OF_TIME, QUERY
 from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
-from windrow.operators.aggregate.shared_aggregate import QUERY, AnswersFailed
-from windrow.operators.aggregate.window_aggregate import END_OF_TIME
-from windrow.runtime.epochs.culprits import check_that_some_run
-from windrow.runtime.epochs.report import EpochReport, log_epoch
+from windrow.operators.aggregate.shared_aggregate import AnswersFailed
+from windrow.runtime.epochs.blame import Suspects, check_that_some_run
+from windrow.runtime.epochs.epoch_log import log_epoch
+from windrow.runtime.epochs.report import EpochReport
 from windrow.runtime.epochs.sinks import deliver
 from windrow.runtime.faults import reach
 from windrow.runtime.home.durable import explained
-from windrow.runtime.home.home import Advance, Epoch
+from windrow.runtime.home.records import Advance, Epoch, OperatorSize
 from windrow.runtime.home.results import ResultWriter
 from windrow.runtime.home.slice_log import State
+from windrow.runtime.home.watermark import reached
 from windrow.runtime.logs import LOG
-from windrow.runtime.spark.blame import ENGINE_ERRORS, Unclear, failure
+from windrow.runtime.spark.blame import ENGINE_ERRORS, failure
 from windrow.runtime.spark.patience import Patience
 from windrow.runtime.spark.project import project
 from windrow.runtime.spark.session import in_zone
 from windrow.runtime.state.answering import Answered, Answering
-from windrow.runtime.state.tree_state import AwayState
-from windrow.runtime.state.tree_tasks import TasksFailed, TreeTasks
-from windrow.runtime.state.tree_worker import NodeFailed
+from windrow.runtime.state.tasks import TasksFailed
+from windrow.runtime.state.work import OperatorFailed, Work
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
+    from windrow.planner.plan import OperatorPlan, PhysicalPlan
     from windrow.runtime.epochs.stage import Part
-    from windrow.runtime.home.catalog import StoredQuery
     from windrow.runtime.home.home import Home
-    from windrow.runtime.state.tree_state import Shape
-    from windrow.runtime.state.trees import RunningTree
+    from windrow.runtime.home.records import Progress, StoredQuery
+    from windrow.runtime.home.slice_log import SliceLog
+    from windrow.runtime.state.current_plan import CurrentPlan
+    from windrow.runtime.state.executor import Executor, Ran
+    from windrow.runtime.state.spec import Shape
 
+OF_THE_MACHINE = (HomeError, MachineFailed, OSError, sqlite3.Error, Py4JError)
+"""What may be better at another attempt."""
 MOST_WATCHED = 100
 """With more queries than this, reports do not carry the last answers of each."""
 
@@ -68,27 +74,35 @@ class _Ticket:
     error: BaseException | None = None
 
 
-class _Culprit(Exception):
-    """A tree that failed because of one of these queries."""
+@dataclass(frozen=True)
+class _Answers:
+    """What the operators of an epoch have answered."""
 
-    def __init__(self, part: Part, tree: RunningTree, queries: Iterable[int], error: QueryFailed) -> None:
-        super().__init__(str(error))
-        self.part = part
-        self.tree = tree
-        self.queries = set(queries)
-        self.error = error
+    works: Sequence[Work]
+    by_query: Mapping[int, Answered]
+    ran: Ran
+    results: ResultWriter
+
+    def of(self, part: Part) -> dict[int, Answered]:
+        """Those of the queries of a stream."""
+        mine = {query.stored.id for query in part.queries}
+        return {number: answered for number, answered in self.by_query.items() if number in mine}
 
 
 class Epochs:
     """Runs the epochs of an engine, one at a time, whichever streams they are of."""
 
-    def __init__(self, spark: SparkSession, home: Home) -> None:
+    def __init__(
+        self, spark: SparkSession, home: Home, plan: CurrentPlan, executor: Executor, log: SliceLog
+    ) -> None:
         self._spark = spark
         self._home = home
+        self._plan = plan
+        self._executor = executor
+        self._log = log
         self._waiting: list[_Ticket] = []
         self._queue = Lock()
         self._one_at_a_time = Lock()
-        self._tasks = TreeTasks(spark, home)
         self._zoned: dict[str | None, SparkSession] = {}
         """Sessions in the time zones of streams, made when they are first needed."""
 
@@ -121,34 +135,35 @@ class Epochs:
     def _commit(self, parts: list[Part]) -> list[EpochReport]:
         number = self._home.catalog.last_epoch() + 1
         patience = Patience(f"epoch {number}", lambda: any(part.stopping() for part in parts))
-        suspects: set[int] = set()
+        suspects = Suspects({query: error for part in parts for query, error in part.failed.items()})
         while True:
             try:
-                return self._attempt(number, parts)
-            except _Culprit as culprit:
-                tree, queries = culprit.tree, culprit.queries
-                if queries <= suspects:
-                    self._set_aside(culprit, parts)
-                elif len(queries) > 1 and not queries <= tree.apart:
-                    tree.apart |= queries  # to find out which of them it is
+                return self._attempt(number, parts, suspects)
+            except OperatorFailed as failed:
+                fault = failure(failed.error)
+                if isinstance(fault, QueryFailed):
+                    if suspects.accuse(failed.queries, fault):
+                        self._check_that_some_run(parts, suspects)
+                elif isinstance(failed.error, OF_THE_MACHINE):
+                    self._wait(patience, number, failed.error)
                 else:
-                    suspects |= queries
+                    raise failed.error from failed
             except TasksFailed as failed:
                 LOG.warning("trees no longer run in Spark tasks, but in the driver: %s", failed)
-                self._home.nodes = 1
-                for part in parts:
-                    part.runner.forest.come_home()
-            except (HomeError, MachineFailed, OSError, sqlite3.Error, Py4JError) as error:
+                self._plan.give_up_tasks()
+            except OF_THE_MACHINE as error:
                 self._wait(patience, number, error)
 
-    def _set_aside(self, culprit: _Culprit, parts: list[Part]) -> None:
-        """Let the epoch do without queries that have failed twice, unless it may not be their fault."""
-        found = [query.stored.name for query in culprit.tree.queries if query.stored.id in culprit.queries]
-        culprit.part.failed |= dict.fromkeys(found, culprit.error)
-        if isinstance(culprit.error, Unclear):
-            self._check_spark()
-            failed = {name: error for part in parts for name, error in part.failed.items()}
-            check_that_some_run(failed, sum(len(part.queries) for part in parts) - len(failed))
+    def _check_that_some_run(self, parts: list[Part], suspects: Suspects) -> None:
+        """Before queries are blamed for what may not be their fault: does Spark work at all, and others?"""
+        try:
+            self._spark.range(1).collect()
+        except Exception as error:
+            told = failure(error)
+            raise MachineFailed(f"Spark no longer works: {told}", lasting=True) from error
+        names = {query.stored.id: query.stored.name for part in parts for query in part.queries}
+        failed = {names[query]: error for query, error in suspects.failed.items()}
+        check_that_some_run(failed, len(names) - len(failed))
 
     def _wait(self, patience: Patience, number: int, error: Exception) -> None:
         """Pause before another attempt at an epoch; raises an error if there is to be none."""
@@ -173,41 +188,27 @@ class Epochs:
         except HomeError:  # if it is, another attempt finds that the catalog has its number
             return False
 
-    def _check_spark(self) -> None:
-        """Before a query is blamed for what may not be its fault: does Spark work at all?"""
-        try:
-            self._spark.range(1).collect()
-        except Exception as error:
-            told = failure(error)
-            raise MachineFailed(f"Spark no longer works: {told}", lasting=True) from error
-
-    def _attempt(self, number: int, parts: list[Part]) -> list[EpochReport]:
-        epoch = Epoch(number, max(part.clock for part in parts))
-        results = ResultWriter(self._home.path, number)
+    def _attempt(self, number: int, parts: list[Part], suspects: Suspects) -> list[EpochReport]:
         queries = [query for part in parts for query in part.queries]
         for query in queries:
             if query.sink is not None and query.stored.delivered is None:
                 query.stored = replace(query.stored, delivered=number - 1)
-        before = [[query.stored for query in part.queries] for part in parts]
+        before = {query.stored.id: query.stored for query in queries}
+        epoch = Epoch(number, max(part.clock for part in parts))
+        results = ResultWriter(self._home.path, number)
+        plan = self._planned(parts).without(suspects.failed)
+        works = self._works(plan, parts, suspects)
         try:
-            answers: dict[int, Answered] = {}
-            for part in parts:
-                failed = {query.stored.id for query in part.queries if query.stored.name in part.failed}
-                part.runner.forest.leave(failed, part.evaluated)
-                part.trees = [tree for tree in part.trees if tree.members]
-                kept = {query.stored.id for query in part.queries if query.sink is not None}
-                answering = Answering(results, watched=len(part.queries) <= MOST_WATCHED, kept=kept)
-                for tree in part.trees:
-                    if tree.node is None:
-                        self._answer(part, tree, answering)
-                away = [tree for tree in part.trees if tree.node is not None]
-                if away:
-                    self._answer_away(epoch, part, away, answering)
-                answers |= {number: Answered() for tree in part.trees for number in tree.members}
-                answers |= answering.by_query
+            answers = self._answered(epoch, works, parts, results)
             reach("queries answered")
             writing = time.perf_counter()
-            after = [self._record(part, answers, epoch) for part in parts]
+            # What is sealed has no operators any more, once it is committed.
+            after = plan.without(
+                query for work in works if work.until == END_OF_TIME for query in work.plan.members
+            )
+            stored = [self._stored(part, plan, answers, suspects, number) for part in parts]
+            self._record(epoch, parts, plan, after, answers)
+            epoch.queries += [now for of_part in stored for now in of_part if now is not before[now.id]]
             epoch.files += results.close()
             epoch.seconds = time.perf_counter() - min(part.begun for part in parts)
             epoch.delivered = {
@@ -219,43 +220,72 @@ class Epochs:
         except BaseException:
             # The files stay where they are: only a sweep knows which of them were committed.
             results.abandon()
-            for tree in (tree for part in parts for tree in part.trees):
-                tree.state = None  # half-way through the epoch: read it back before the next attempt
+            self._executor.drop(work.plan.id for work in works)
             raise
         committing = time.perf_counter() - writing
+        for part in parts:
+            part.runner.committed(part)
+        self._plan.committed(after, epoch.sizes)
+        self._executor.keep_only(after.operators.keys())
         reports = []
-        for part, stored, begun in zip(parts, after, before, strict=True):
-            part.runner.progress = part.progress
-            for query, now, then in zip(part.queries, stored, begun, strict=True):
-                if query.stored is then:  # else it failed, and somebody has resumed it since the commit
+        for part, of_part in zip(parts, stored, strict=True):
+            for query, now in zip(part.queries, of_part, strict=True):
+                if query.stored is before[now.id]:  # else it failed, and somebody has resumed it since
                     query.stored = now
-            if part.progress.sealed:
-                members = [number for tree in part.trees for number in tree.members]
-                part.runner.forest.leave(members, part.evaluated)
-            part.runner.forest.changed = False
-            writing = results.seconds + max(part.writing_seconds.values(), default=0.0)
-            reports.append(self._report(number, part, answers, committing, writing))
-            log_epoch(reports[-1], part)
+            reports.append(_report(number, part, answers, suspects, committing))
+            log_epoch(reports[-1], part, suspects.failed)
         for query in queries:
-            if query.sink is not None and query.stored.id in answers:
-                deliver(self._home, query, number, answers[query.stored.id].kept)
+            if query.sink is not None and query.stored.id in answers.by_query:
+                deliver(self._home, query, number, answers.by_query[query.stored.id].kept)
         reach("answers delivered")
         return reports
 
-    def _answer(self, part: Part, tree: RunningTree, answering: Answering) -> None:
-        """Let a tree take in its partials, and take its answers."""
-        until = _until(part)
-        try:
-            state = tree.load(part.runner.log, part.evaluated)
-            assert not isinstance(state, AwayState)
-            state.push(tree.collected(part.partials))
-            if until is not None:
-                for shape, answers in state.advance(until):
-                    self._take(shape, answers, answering)
-        except AnswersFailed as failed:
-            _blame(part, tree, failed.queries, failed.error)
-        except Exception as error:
-            _blame(part, tree, tree.members, error)
+    def _planned(self, parts: Sequence[Part]) -> PhysicalPlan:
+        """The plan that is committed, with what has been planned for the parts of an epoch."""
+        plan = self._plan.plan.with_parts({part.runner.stream.name: part.plan for part in parts})
+        if self._plan.settings.nodes == 1 and any(o.node is not None for o in plan.operators.values()):
+            return plan.in_the_driver()  # tasks have failed since it was planned
+        return plan
+
+    def _works(self, plan: PhysicalPlan, parts: Sequence[Part], suspects: Suspects) -> list[Work]:
+        """What each operator does that reads one of the streams."""
+        progress = {part.runner.stream.name: part.progress for part in parts}
+        works = []
+        for part in parts:
+            for number in part.operators:
+                operator = plan.operators.get(number)
+                if operator is None:
+                    continue
+                evaluated = self._plan.evaluated(number, part.evaluated)
+                until = max(evaluated, reached(self._progress(operator, progress)))
+                tables = {
+                    port: part.tables.get(number, ())
+                    for port, stream in enumerate(operator.streams)
+                    if stream == part.runner.stream.name
+                }
+                works.append(Work(operator, tables, evaluated, until, part.fresh, suspects.apart))
+        return works
+
+    def _progress(self, operator: OperatorPlan, moved: Mapping[str, Progress]) -> list[Progress]:
+        """How far the streams of an operator are, with those that move in this epoch."""
+        return [moved.get(stream) or self._home.catalog.progress(stream) for stream in operator.streams]
+
+    def _answered(
+        self, epoch: Epoch, works: Sequence[Work], parts: Sequence[Part], results: ResultWriter
+    ) -> _Answers:
+        queries = [query for part in parts for query in part.queries]
+        kept = {query.stored.id for query in queries if query.sink is not None}
+        answering = Answering(results, watched=len(queries) <= MOST_WATCHED, kept=kept)
+
+        def take(shape: Shape, answers: pa.Table) -> None:
+            self._take(shape, answers, answering)
+
+        ran = self._executor.run(
+            epoch.number, works, take, answering, lambda: any(part.stopping() for part in parts)
+        )
+        epoch.files += ran.files
+        by_query = {number: Answered() for work in works for number in work.plan.members}
+        return _Answers(works, by_query | answering.by_query, ran, results)
 
     def _take(self, shape: Shape, answers: pa.Table, answering: Answering) -> None:
         try:
@@ -267,109 +297,86 @@ class Epochs:
             raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
         answering.take(shape.schema_id, rows)
 
-    def _answer_away(self, epoch: Epoch, part: Part, trees: list[RunningTree], answering: Answering) -> None:
-        """The same for trees that Spark tasks hold."""
-        by_number = {tree.id: tree for tree in trees}
-        found = self._tasks.run(epoch.number, part, trees, _until(part), answering)
-        for node, done in found.items():
-            if isinstance(done, NodeFailed):
-                _blame(part, by_number[done.tree], done.queries, done.error)
-            answering.add(done.answered)
-            epoch.files += done.files
-            part.node_seconds[node], part.writing_seconds[node] = done.seconds, done.writing_seconds
-            for number, shape, answers in done.unprojected:
-                try:
-                    self._take(shape, answers, answering)
-                except AnswersFailed as failed:
-                    _blame(part, by_number[number], failed.queries, failed.error)
-
-    def _record(self, part: Part, answers: Mapping[int, Answered], epoch: Epoch) -> list[StoredQuery]:
-        """Write a stream's slices and refused rows; its queries as they are after the epoch."""
-        states: list[State] = []
-        horizons: dict[int, int | None] = {}
-        after: list[StoredQuery] = []
-        forest = part.runner.forest
-        for tree in part.trees:
-            assert tree.state is not None
-            operator = tree.state.operator
-            horizons[tree.id] = None if part.progress.sealed else operator.horizon
-            if not part.progress.sealed:
-                states.append(_at_rest(part, tree))
-        # What is sealed has no trees any more, once it is committed: an epoch that is tried again needs them.
-        gone = {tree.id for tree in part.trees} if part.progress.sealed else set()
-        staying = [tree for tree in forest.trees if tree.id not in gone]
+    @staticmethod
+    def _stored(
+        part: Part, plan: PhysicalPlan, answers: _Answers, suspects: Suspects, number: int
+    ) -> list[StoredQuery]:
+        """The queries of a stream as they are after the epoch; those that are as they were, themselves."""
+        joined = {
+            query: member.joined
+            for number in part.operators
+            if number in plan.operators
+            for query, member in plan.operators[number].members.items()
+        }
+        after = []
         for query in part.queries:
-            stored, answered = query.stored, answers.get(query.stored.id, Answered())
-            error = part.failed.get(stored.name)
+            stored, answered = query.stored, answers.by_query.get(query.stored.id, Answered())
+            error = suspects.failed.get(stored.id)
             if answered.count or error is not None or part.progress.sealed or not stored.started:
                 latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
                 stored = replace(
                     stored,
                     started=True,
+                    complete_after=stored.complete_after if stored.started else joined.get(stored.id),
                     sealed=part.progress.sealed and error is None,
                     quarantined=None if error is None else str(error),
-                    quarantined_epoch=None if error is None else epoch.number,
+                    quarantined_epoch=None if error is None else number,
                     answers=stored.answers + answered.count,
                     latest_end=max(latest, default=None),
                 )
-                epoch.queries.append(stored)
             after.append(stored)
-        log = part.runner.log
-        if states:
-            epoch.files.append(log.write(epoch.number, states))
-        epoch.unneeded += log.unneeded(horizons, [tree.id for tree in staying])
-        try:
-            epoch.files += part.refused(epoch.number)
-        except ENGINE_ERRORS as error:
-            fault, stream = failure(error), part.runner.stream.name
-            if isinstance(fault, MachineFailed):
-                raise fault from error
-            raise SourceError(f"the rows that stream '{stream}' refused cannot be kept: {fault}") from error
-        count = sum(answers[query.id].count for query in after if query.id in answers)
-        tally = part.tally
-        epoch.streams[part.runner.stream.name] = Advance(
-            part.progress, part.batch, tally.rows, tally.late, tally.dead, count, staying,
-            trees_changed=forest.changed or bool(gone),
-        )  # fmt: skip
         return after
 
-    @staticmethod
-    def _report(
-        number: int, part: Part, answers: Mapping[int, Answered], committing: float, writing: float
-    ) -> EpochReport:
-        answered = {
-            query.stored.name: answers[query.stored.id]
-            for query in part.queries
-            if query.stored.id in answers
-        }
-        return EpochReport(
-            number, part.runner.stream.name, part.batch, part.tally.rows, part.tally.late, part.tally.dead,
-            part.progress.watermark, time.perf_counter() - part.begun, part.progress.idle,
-            {name: found.count for name, found in answered.items()},
-            {name: found.last for name, found in answered.items() if found.last is not None},
-            {name: str(error) for name, error in part.failed.items()},
-            committing, writing, part.node_seconds, part.runner.forest.reweaving.failures,
-        )  # fmt: skip
+    def _record(
+        self,
+        epoch: Epoch,
+        parts: Sequence[Part],
+        plan: PhysicalPlan,
+        after: PhysicalPlan,
+        answers: _Answers,
+    ) -> None:
+        """Write the states of operators and the refused rows, and note all that has changed."""
+        states: list[State] = []
+        horizons: dict[int, int | None] = {}
+        for work in answers.works:
+            number, held = work.plan.id, self._executor.state(work.plan)
+            horizons[number] = held.horizon if number in after.operators else None
+            if number in after.operators:
+                states.append(State(number, *self._executor.at_rest(work.plan)))
+                epoch.sizes.append(
+                    OperatorSize(number, work.until, held.entries, held.bytes, held.groups_known)
+                )
+        epoch.plan = self._plan.change(after)
+        if states:
+            epoch.files.append(self._log.write(epoch.number, states))
+        alive = (self._home.catalog.operator_ids() | after.operators.keys()) - set(epoch.plan.gone)
+        epoch.unneeded += self._log.unneeded(horizons, alive)
+        for part in parts:
+            try:
+                epoch.files += part.refused(epoch.number)
+            except ENGINE_ERRORS as error:
+                fault, stream = failure(error), part.runner.stream.name
+                if isinstance(fault, MachineFailed):
+                    raise fault from error
+                raise SourceError(
+                    f"the rows that stream '{stream}' refused cannot be kept: {fault}"
+                ) from error
+            tally, count = part.tally, sum(found.count for found in answers.of(part).values())
+            epoch.streams[part.runner.stream.name] = Advance(
+                part.progress, part.batch, tally.rows, tally.late, tally.dead, count
+            )
 
 
-def _until(part: Part) -> int | None:
-    """Up to where windows are answered."""
-    return END_OF_TIME if part.progress.sealed else part.progress.watermark
-
-
-def _at_rest(part: Part, tree: RunningTree) -> State:
-    """The state of a tree as it is written down, which a function of the user's may not be able to do."""
-    assert tree.state is not None
-    operator = tree.state.operator
-    try:
-        return State(tree.id, operator.closed_slices(), operator.open_slices())
-    except Exception as error:
-        _blame(part, tree, tree.members, error)
-
-
-def _blame(part: Part, tree: RunningTree, queries: Iterable[int], error: Exception) -> NoReturn:
-    """Raise whose fault it is that a tree failed: that of one of some queries, or of none of them."""
-    fault = failure(error)
-    if isinstance(fault, QueryFailed):
-        raise _Culprit(part, tree, queries, fault) from error
-    raise error  # `_wait` says what comes of it
+def _report(number: int, part: Part, answers: _Answers, suspects: Suspects, committing: float) -> EpochReport:
+    names = {query.stored.id: query.stored.name for query in part.queries}
+    answered = {names[query]: found for query, found in answers.of(part).items()}
+    ran = answers.ran
+    return EpochReport(
+        number, part.runner.stream.name, part.batch, part.tally.rows, part.tally.late, part.tally.dead,
+        part.progress.watermark, time.perf_counter() - part.begun, part.progress.idle,
+        {name: found.count for name, found in answered.items()},
+        {name: found.last for name, found in answered.items() if found.last is not None},
+        {names[query]: str(error) for query, error in suspects.failed.items() if query in names},
+        committing, answers.results.seconds + max(ran.writing_seconds.values(), default=0.0),
+        ran.seconds, part.runner.replanner.failures,
+    )  # fmt: skip

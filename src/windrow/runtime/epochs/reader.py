@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from windrow.runtime.epochs.epoch import Epochs
     from windrow.runtime.epochs.report import EpochReport
-    from windrow.runtime.epochs.stage import RunningQuery, StreamRunner
+    from windrow.runtime.epochs.stage import StreamRunner
+    from windrow.runtime.state.queries import RunningQuery
 
 # Spark keeps a hundred batches of its own logs, and replaced source logs for ten minutes; Windrow never
 # goes back further than one batch. Of triggers that find nothing, Spark reports one in ten seconds; with the

@@ -16,8 +16,8 @@ from windrow.runtime.home.results import answers_since
 from windrow.runtime.logs import event
 
 if TYPE_CHECKING:
-    from windrow.runtime.epochs.stage import RunningQuery
     from windrow.runtime.home.home import Home
+    from windrow.runtime.state.queries import RunningQuery
 
 
 def catch_up(home: Home, query: RunningQuery) -> None:

@@ -1,36 +1,36 @@
 """Staging: what Spark makes of a batch, before an epoch takes it in.
 
-1. The shared passes run: partials as Arrow, and a tally of the rows. A pass that the machine made fail is
-   run again after a pause; one that a query made fail is run again with ever fewer queries, so that only
-   the culprits are left out.
-2. The watermark moves to the latest event time minus the stream's delay.
-3. The rows that were refused wait to be written with the epoch that commits the batch.
+1. The stream's part of the plan is made, with the queries that there are now.
+2. Its passes run: partials as Arrow, and a tally of the rows (`collecting.py`).
+3. The watermark moves to the latest event time minus the stream's delay.
+4. The rows that were refused wait to be written with the epoch that commits the batch.
 
-A staged batch is durable without a copy: Spark wrote its offsets down before it handed the batch out,
-and hands it out again, with the same rows, until the epoch that took it in has been committed.
+What is staged is a `Part`, which never changes. A staged batch is durable without a copy: Spark wrote its
+offsets down before it handed the batch out, and hands it out again, with the same rows, until the epoch that
+took it in has been committed. What was planned for it takes effect with that epoch.
 """
 
 from __future__ import annotations
 
+import logging
 import time
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from threading import RLock, Thread
-from typing import TYPE_CHECKING, Any, TypeVar
+from threading import RLock
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
-from windrow.aggregates.contents import Counts
-from windrow.errors import HomeError, MostlyDead, QueryFailed, SourceError, WindrowError
+from windrow.columns import BEGINNING, END_OF_TIME, FILE, YEAR_10000
+from windrow.errors import HomeError, MostlyDead
 from windrow.logical import quoted
-from windrow.operators.aggregate.window_aggregate import BEGINNING, END_OF_TIME
-from windrow.planner import Bounds, Pass, WovenPass
-from windrow.planner.passes.bounds import FILE, YEAR_10000
-from windrow.runtime.epochs.culprits import check_that_some_run, culprits
+from windrow.planner import Bounds, Experience, Tally
+from windrow.planner.observed import Observed
+from windrow.runtime.epochs.collecting import Collecting, read_stream
 from windrow.runtime.epochs.dead_reasons import TO_CHECK, dead_reasons, listed
 from windrow.runtime.faults import reach
-from windrow.runtime.home.catalog import Progress
 from windrow.runtime.home.checkpoint_log import (
     ANOTHER_MOMENT,
     check_record,
@@ -39,73 +39,73 @@ from windrow.runtime.home.checkpoint_log import (
     repair,
     tidy,
 )
-from windrow.runtime.home.slice_log import SliceLog
+from windrow.runtime.home.records import Progress
 from windrow.runtime.home.watermark import after_rows, after_silence
-from windrow.runtime.spark.blame import Unclear, Unreadable
-from windrow.runtime.spark.collect import Tally, by_query, collect, read_table, tally_batch
+from windrow.runtime.logs import event
 from windrow.runtime.spark.columns_by_name import ColumnsByName
 from windrow.runtime.spark.headers import is_there
-from windrow.runtime.spark.patience import NOTHING_LOST, Patience
+from windrow.runtime.spark.patience import Patience
 from windrow.runtime.spark.patterns import is_pattern
 from windrow.runtime.spark.refused import dead_rows
 from windrow.runtime.spark.refused_tables import write_refused
-from windrow.runtime.state.forest import Forest
-from windrow.runtime.state.planned_passes import PlannedPasses
-from windrow.runtime.state.trees import RunningQuery as RunningQuery
+from windrow.runtime.state.replanning import Replanner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from windrow.logical import AggregateQuery, Stream
-    from windrow.planner import LiftedPass, RowPass
+    from windrow.logical import Stream
+    from windrow.planner.plan import OperatorPlan, PhysicalPlan
     from windrow.runtime.epochs.listening import Listening
-    from windrow.runtime.home.catalog import DataFile
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import DataFile
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
-    from windrow.runtime.state.trees import RunningTree
-
-    AnyPass = Pass | RowPass | LiftedPass | WovenPass
-    Found = TypeVar("Found")
-    Run = Callable[[Mapping[str, AggregateQuery]], dict[str, list[pa.Table]]]
+    from windrow.runtime.state.current_plan import CurrentPlan
+    from windrow.runtime.state.executor import Executor
+    from windrow.runtime.state.queries import RunningQuery
 
 ONE_DAY = 86_400_000_000
-BATCHES_UNCOUNTED = 100
-"""To count a value that does not repeat takes Spark some 700 ns, to hand over its row 100 (measured)."""
 NOTHING = Tally(None, 0, 0, 0)
+LOOK_EVERY = 10
+"""After how many batches at most prices are looked at again, where nothing changed: at first much sooner."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Part:
     """What an epoch does with one stream: a staged batch, a heartbeat or the seal."""
 
     runner: StreamRunner
-    queries: list[RunningQuery]
-    trees: list[RunningTree]
-    """Where the queries have their state."""
+    queries: Sequence[RunningQuery]
+    plan: PhysicalPlan
+    """The plan in which they run; of other streams it may have an earlier one than is committed."""
+    operators: Sequence[int]
+    """The operators that answer them, by number."""
     progress: Progress
     clock: float
     evaluated: int
-    """The watermark that the queries have been evaluated up to."""
+    """The watermark that the stream's queries have been evaluated up to."""
+    proposal: PhysicalPlan | None = None
+    """The plan of the background's that was looked at."""
     batch: int | None = None
     tally: Tally = NOTHING
-    partials: Mapping[str, list[pa.Table]] = field(default_factory=dict)
-    """What was collected for each query, by name: a table from each of its passes."""
-    failed: dict[str, Exception] = field(default_factory=dict)
-    """Queries to be quarantined, by name."""
-    node_seconds: dict[int, float] = field(default_factory=dict)
-    """How long the Spark tasks took that hold trees, by node."""
-    writing_seconds: dict[int, float] = field(default_factory=dict)
-    """How much of that was writing answers."""
+    tables: Mapping[int, Sequence[pa.Table]] = field(default_factory=dict)
+    """What was collected for each operator, by its number: a table from each of its passes."""
+    failed: Mapping[int, Exception] = field(default_factory=dict)
+    """Queries to be quarantined, and why, by their numbers."""
     stopping: Callable[[], bool] = lambda: False
     """Whether somebody is stopping the stream, so that nothing is worth being tried again."""
     refused: Callable[[int], list[DataFile]] = lambda epoch: []
     """Writes the late and dead rows, with the number of the epoch."""
     begun: float = field(default_factory=time.perf_counter)
     was_idle: bool = False
+
+    @property
+    def fresh(self) -> frozenset[int]:
+        """The queries that no epoch has had yet, by number."""
+        return frozenset(query.stored.id for query in self.queries if not query.stored.started)
 
 
 class StreamRunner:
@@ -115,23 +115,26 @@ class StreamRunner:
         self,
         home: Home,
         stream: Stream,
+        plan: CurrentPlan,
+        executor: Executor,
         clock: Callable[[], float],
         source: FileSource | None = None,
     ) -> None:
         self.stream = stream
         self.progress = home.catalog.progress(stream.name)
-        self.log = SliceLog(home, stream.name)
-        self.forest = Forest(home, stream.name)
+        self.replanner = Replanner(stream.name)
         self._turn = RLock()  # a heartbeat must not move the watermark that a batch is being judged by
         self.listening: Listening | None = None
         """The silence that a live reader has heard; None if none has had the stream."""
-        self._preloading: Thread | None = None
         self._home = home
+        self._plan = plan
+        self._executor = executor
         self.checkpoint = home.checkpoint(stream.name)
         self.clock = clock
         self._source = source
-        self._planned = PlannedPasses()
+        self._experience = Experience()
         self._named: ColumnsByName | None = None
+        self._next_look, self._pause = 0, 1
 
     @property
     def reads_files(self) -> bool:
@@ -168,14 +171,13 @@ class StreamRunner:
             # On a bounded or replayed source the clock says nothing about event times, unless SKEW is set.
             skew = self.stream.skew if self.stream.skew is not None else (ONE_DAY if live else None)
             watermark = END_OF_TIME if self.progress.sealed else self.progress.watermark
-            arranged = self._arranged(queries())
-            arranged.stopping = stopping
+            planned = replace(self._planned(queries()), stopping=stopping, clock=clock, batch=batch_id)
             bounds = Bounds(watermark, _ahead(clock, skew))
             batch, headers = self._files_as_they_are(batch, batch_id, stopping)
-            with self._collected(batch, bounds, arranged, tables(arranged.queries), headers) as part:
+            with self._collected(batch, bounds, planned, tables(planned.queries), headers) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
-                part.progress = replace(
+                progress = replace(
                     self.progress,
                     batch=batch_id,
                     latest=latest,
@@ -187,10 +189,8 @@ class StreamRunner:
                     dead=self.progress.dead + tally.dead,
                     offsets=identity(self.checkpoint, batch_id),
                 )
-                part.clock = clock
-                part.batch = batch_id
                 reach("batch staged")
-                yield part
+                yield replace(part, progress=progress)
 
     def check_record(self) -> None:
         """See that Spark's own record of the stream goes with what is committed; raise a HomeError if not."""
@@ -201,20 +201,17 @@ class StreamRunner:
 
     def preload(self, queries: Iterable[RunningQuery]) -> None:
         """Read states back while Spark is still getting ready for the first batch."""
-        trees = self._arranged(query for query in queries if query.stored.started).trees
-
-        def load() -> None:
-            with suppress(WindrowError, OSError):  # the epoch that needs it will say so
-                for tree in trees:
-                    tree.load(self.log, self.evaluated)
-
-        self._preloading = Thread(target=load, name=f"windrow preload {self.stream.name}", daemon=True)
-        self._preloading.start()
+        wanted = {query.stored.id for query in queries if query.stored.started and query.stored.runs}
+        operators = [
+            operator
+            for operator in self._plan.plan.of_stream(self.stream.name).values()
+            if not wanted.isdisjoint(operator.members)
+        ]
+        self._executor.preload(operators, self._evaluated)
 
     def rest(self) -> None:
         """Return when no batch is being staged or committed, and no state read."""
-        if self._preloading is not None:
-            self._preloading.join()
+        self._executor.rest()
         with self._turn:
             pass
 
@@ -234,29 +231,28 @@ class StreamRunner:
     ) -> Iterator[Part]:
         """A bounded frame, whole, for queries that have not seen it."""
         clock = self.clock()
-        trees = self.forest.arrange(fresh, None, BEGINNING, whole=False, anew=True)
-        waiting = self._part(fresh, trees, self.progress, clock)
-        with self._collected(frame, Bounds(None, _ahead(clock, self.stream.skew)), waiting, tables) as part:
+        plan = self._plan.planned(
+            self.stream.name, [query.asked for query in fresh], Observed(experience=self._experience),
+            whole=False, anew=True,
+        )  # fmt: skip
+        # A frame is read from its beginning for every query, whatever others have seen of it.
+        planned = replace(self._part(fresh, plan), clock=clock, evaluated=BEGINNING)
+        bounds = Bounds(None, _ahead(clock, self.stream.skew))
+        with self._collected(frame, bounds, planned, tables) as part:
             tally = part.tally
             latest, watermark = after_rows(self.stream, Progress(), tally.latest)
-            if self.progress.batch >= 0:
-                part.refused = lambda epoch: []  # they are in the tables since the frame was first read
-            part.progress = Progress(
-                0, latest, watermark, seal, False, clock, tally.rows, tally.late, tally.dead
-            )
-            part.clock = clock
-            # A frame is read from its beginning for every query, whatever others have seen of it.
-            part.evaluated = BEGINNING
+            if self.progress.batch >= 0:  # they are in the tables since the frame was first read
+                part = replace(part, refused=lambda epoch: [])
+            progress = Progress(0, latest, watermark, seal, False, clock, tally.rows, tally.late, tally.dead)
             reach("batch staged")
-            yield part
+            yield replace(part, progress=progress)
 
     def sealing(self, queries: Iterable[RunningQuery]) -> Part | None:
         """What has come is all there is: answer every window that is still open."""
-        part = self._arranged(queries)
+        part = self._planned(queries)
         if self.progress.sealed and not part.queries:
             return None
-        part.progress = replace(self.progress, sealed=True)
-        return part
+        return replace(part, progress=replace(self.progress, sealed=True))
 
     @contextmanager
     def beating(self, queries: Callable[[], Iterable[RunningQuery]]) -> Iterator[Part | None]:
@@ -266,35 +262,92 @@ class StreamRunner:
 
     def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""
-        part = self._arranged(queries)
+        part = self._planned(queries)
         watermark = None
         if self.stream.idle_timeout is not None:  # to ask Spark when it looked takes 2 ms
             since, until = (None, part.clock) if self.listening is None else self.listening.silence()
             watermark = after_silence(self.stream, self.progress, until, since)
-        arrived = any(not query.stored.started for query in part.queries) and self.progress.batch >= 0
+        arrived = bool(part.fresh) and self.progress.batch >= 0
         if watermark is None:
             return part if arrived else None
-        closes = any(tree.closes(self.log, self.evaluated, watermark) for tree in part.trees)
+        # By the plan that is committed: what has just been planned may never be.
+        closes = any(
+            self._executor.closes(operator, self._evaluated(operator), watermark)
+            for operator in self._plan.plan.of_stream(self.stream.name).values()
+        )
         if not (closes or arrived or not self.progress.idle):
             return None
-        part.progress = replace(self.progress, watermark=watermark, idle=True)
-        return part
+        return replace(part, progress=replace(self.progress, watermark=watermark, idle=True))
 
     @property
     def evaluated(self) -> int:
         """The instant up to which windows have been answered."""
         return BEGINNING if self.progress.watermark is None else self.progress.watermark
 
-    def _part(
-        self, queries: list[RunningQuery], trees: list[RunningTree], progress: Progress, clock: float
-    ) -> Part:
-        return Part(self, queries, trees, progress, clock, self.evaluated, was_idle=self.progress.idle)
+    def committed(self, part: Part) -> None:
+        """An epoch with a part of this stream is committed."""
+        self.progress = part.progress
+        self.replanner.taken(part.proposal)
+        before, after = (
+            {operator.node for operator in plan.of_stream(self.stream.name).values()} - {None}
+            for plan in (self._plan.plan, part.plan)
+        )
+        if before != after:
+            operators = part.plan.of_stream(self.stream.name).values()
+            event(
+                logging.INFO, "trees_settled",
+                "stream '%(stream)s': %(away)d of %(trees)d trees are held by %(nodes)d Spark tasks",
+                stream=self.stream.name, away=sum(operator.node is not None for operator in operators),
+                trees=len(operators), nodes=len(after),
+            )  # fmt: skip
 
-    def _arranged(self, queries: Iterable[RunningQuery]) -> Part:
-        """A part of those that still run, each in its tree."""
+    def _evaluated(self, operator: OperatorPlan) -> int:
+        return self._plan.evaluated(operator.id, self.evaluated)
+
+    def _part(self, queries: Sequence[RunningQuery], plan: PhysicalPlan) -> Part:
+        numbers = {query.stored.id for query in queries}
+        operators = [
+            number
+            for number, operator in plan.of_stream(self.stream.name).items()
+            if not numbers.isdisjoint(operator.members)
+        ]
+        return Part(
+            self, queries, plan, operators, self.progress, self.clock(), self.evaluated,
+            was_idle=self.progress.idle,
+        )  # fmt: skip
+
+    def _planned(self, queries: Iterable[RunningQuery]) -> Part:
+        """A part of those that still run, in the plan with which the next epoch has them."""
         running = [query for query in queries if query.stored.runs]
-        trees = self.forest.arrange(running, self.progress.latest, self.evaluated)
-        return self._part(running, trees, self.progress, self.clock())
+        observed, proposal = self.observed(), self.replanner.proposal
+        look = self._is_time_to_look()
+        present = self._plan.plan
+        plan = self._plan.planned(
+            self.stream.name, [query.asked for query in running], observed, proposal, look=look
+        )
+        if plan is not present:
+            self._next_look = self._pause = 1
+        if plan.of_stream(self.stream.name):
+            changed = plan.queries_over(self.stream.name) != present.queries_over(self.stream.name)
+            self.replanner.consider(plan, observed, self._plan.settings, changed=changed, look=look)
+        return replace(self._part(running, plan), proposal=proposal)
+
+    def observed(self) -> Observed:
+        """What is known of the stream."""
+        catalog, name = self._home.catalog, self.stream.name
+        return Observed(
+            self.progress.latest, self.evaluated, catalog.rate(name), catalog.batch_seconds(name),
+            catalog.groups_known(), self._experience,
+        )  # fmt: skip
+
+    def _is_time_to_look(self) -> bool:
+        """Whether to look whether all is well: now and then, at first more often."""
+        self._next_look -= 1
+        if self._next_look > 0:
+            return False
+        self._pause = min(2 * self._pause, LOOK_EVERY)
+        self._next_look = self._pause
+        return True
 
     @contextmanager
     def _collected(
@@ -305,8 +358,7 @@ class StreamRunner:
         tables: Mapping[str, DataFrame],
         headers: tuple[Header, ...] = (),
     ) -> Iterator[Part]:
-        groups = self.forest.groups(part.queries)
-        passes = self._planned.of([{q.stored.name: q.plan for q in group} for group in groups])
+        passes = part.plan.inputs[self.stream.name].passes if part.operators else ()
         several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
         # Keeping a batch was measured to cost as much as aggregating it twice, so Parquet is read again;
         # text is dearer to parse, and a frame of the caller's need not give the same rows twice.
@@ -315,34 +367,19 @@ class StreamRunner:
             batch = batch.withColumn(FILE, F.input_file_name()).persist()
         patience = Patience(f"a batch of stream '{self.stream.name}'", part.stopping)
         try:
-            partials: dict[str, list[pa.Table]] = {}
-            tally: Tally | None = None
-            suspects: dict[str, AggregateQuery] = {}
-            for shared in map(self._by_experience, passes):
-                try:
-                    table, counted = patience.through(partial(collect, shared, batch, bounds, tables))
-                    self._experience(shared, table, counted)
-                    for name, own in by_query(shared, table).items():
-                        partials.setdefault(name, []).append(own)
-                    tally = tally or counted
-                except QueryFailed:
-                    tally = self._tally(batch, bounds, patience)
-                    suspects |= shared.queries
-                except Unreadable:
-                    self._tally(batch, bounds, patience)  # says so if it is the stream that cannot be read
-                    raise
-            if suspects:
-                run = partial(self._run, batch, bounds, tables, patience)
-                found, part.failed = self._without_culprits(suspects, run)
-                partials |= found
-                self._confirm(part, partials, run, tables, patience)
-            part.partials = partials
-            part.tally = tally or self._tally(batch, bounds, patience)
-            self._check_first_batch(batch, bounds, headers, part.tally, patience)
-            part.refused = lambda epoch: write_refused(
-                self._home, self.stream, batch, bounds, self._source, headers, part.tally, epoch
+            collecting = Collecting(self.stream, batch, bounds, tables, patience)
+            found = collecting.run(passes, part.plan.operators, self._experience)
+            self._experience = found.experience
+            self._check_first_batch(batch, bounds, headers, found.tally, collecting)
+            yield replace(
+                part,
+                tables=found.tables,
+                tally=found.tally,
+                failed=found.failed,
+                refused=lambda epoch: write_refused(
+                    self._home, self.stream, batch, bounds, self._source, headers, found.tally, epoch
+                ),
             )
-            yield part
         finally:
             if keep:
                 batch.unpersist()
@@ -359,7 +396,7 @@ class StreamRunner:
         if not self._source.has_names:
             return batch, ()
         patience = Patience(f"a batch of stream '{self.stream.name}'", stopping)
-        return self._read(partial(self._by_name, self._source, batch, files), patience)
+        return read_stream(self.stream.name, partial(self._by_name, self._source, batch, files), patience)
 
     def _each_file_once(self, source: FileSource, batch: DataFrame, files: list[str]) -> DataFrame:
         """The batch, read again if Spark would read its files several times: those of its streams that have
@@ -381,128 +418,26 @@ class StreamRunner:
             self._named = ColumnsByName(self.stream.name, source, batch.sparkSession)
         return self._named.batch(batch, files, first=self.progress.batch < 0)
 
-    def _run(
+    def _check_first_batch(
         self,
         batch: DataFrame,
         bounds: Bounds,
-        tables: Mapping[str, DataFrame],
-        patience: Patience,
-        queries: Mapping[str, AggregateQuery],
-    ) -> dict[str, list[pa.Table]]:
-        """What some queries collect, in passes for them alone; raises QueryFailed if one of them fails."""
-        found: dict[str, list[pa.Table]] = {}
-        for shared in self._planned.plan(queries):
-            table, _ = patience.through(partial(collect, shared, batch, bounds, tables))
-            for name, own in by_query(shared, table).items():
-                found.setdefault(name, []).append(own)
-        return found
-
-    def _without_culprits(
-        self,
-        suspects: Mapping[str, AggregateQuery],
-        run: Run,
-    ) -> tuple[dict[str, list[pa.Table]], dict[str, Exception]]:
-        """What queries of which some fail collect when they `run`, and why those fail."""
-        failed: dict[str, Exception] = {**culprits(suspects, run)}
-        innocent = {name: plan for name, plan in suspects.items() if name not in failed}
-        try:
-            return run(innocent), failed
-        except QueryFailed:
-            self._planned.give_up_weaving()
-        found: dict[str, list[pa.Table]] = {}
-        for name, plan in innocent.items():
-            try:
-                found |= run({name: plan})
-            except QueryFailed as error:
-                failed[name] = error
-        return found, failed
-
-    def _confirm(
-        self,
-        part: Part,
-        partials: dict[str, list[pa.Table]],
-        run: Run,
-        tables: Mapping[str, DataFrame],
-        patience: Patience,
-    ) -> None:
-        """Blame a query whose error does not say whose fault it is only if it fails alone once more while its
-        tables can be read and other queries run well; the tally of the batch has, before.
-
-        `partials` is what was collected for those that run well, and gets that of queries that do now.
-        """
-        for query in part.queries:
-            name = query.stored.name
-            if not isinstance(part.failed.get(name), Unclear):
-                continue
-            try:
-                partials |= run({name: query.plan})
-                del part.failed[name]
-                continue
-            except QueryFailed as error:
-                part.failed[name] = error
-            for table in {enrichment.table for enrichment in query.plan.enrichments}:
-                try:
-                    patience.through(partial(read_table, tables[table]))
-                except (QueryFailed, Unreadable) as error:
-                    raise _cannot_be_read(f"table '{table}'", error) from error
-        check_that_some_run(part.failed, len(partials.keys() - part.failed.keys()))
-
-    def _by_experience(self, shared: AnyPass) -> AnyPass:
-        """A pass that counts values does so only where that was seen to make few entries of many rows."""
-        left = self._home.uncounted.get(_place(shared))
-        if not isinstance(shared, Pass) or left is None or shared.row_by_row == (left > 0):
-            return shared
-        return replace(shared, row_by_row=left > 0)
-
-    def _experience(self, shared: AnyPass, collected: pa.Table, counted: Tally | None) -> None:
-        """Note whether counting paid; where it did not, try again after some batches."""
-        if isinstance(shared, WovenPass) and counted is not None:
-            self._planned.learn(shared, collected, counted.rows)
-        if not isinstance(shared, Pass) or not isinstance(shared.contents, Counts) or counted is None:
-            return
-        if shared.row_by_row:
-            self._home.uncounted[_place(shared)] -= 1
-        else:
-            pays = 3 * len(collected) <= counted.rows - counted.late - counted.dead
-            self._home.uncounted[_place(shared)] = 0 if pays else BATCHES_UNCOUNTED
-
-    def _check_first_batch(
-        self, batch: DataFrame, bounds: Bounds, headers: Sequence[Header], tally: Tally, patience: Patience
+        headers: Sequence[Header],
+        tally: Tally,
+        collecting: Collecting,
     ) -> None:
         """Refuse a stream's first batch if most of it is dead: not the rows are wrong then, but what they are
         taken for. As long as nothing is committed, it may be declared otherwise."""
         if self.progress.batch >= 0 or self.stream.max_dead is not None or 2 * tally.dead <= tally.rows:
             return
         dead = dead_rows(self.stream, batch, bounds, self._source, headers)
-        reasons = self._read(partial(dead_reasons, dead), patience)
+        reasons = collecting.read(partial(dead_reasons, dead))
         count = f"{tally.dead:,} of its first {tally.rows:,} rows"
         raise MostlyDead(
             f"dead letters of stream '{self.stream.name}': {count}, so none of them is taken in\n"
             f"{listed(reasons, tally.dead)}\n{TO_CHECK}; then run it again, in this home too, which is "
             "as it was. If the rows are as they should be, say with MAX DEAD (max_dead) how many may be dead"
         )
-
-    def _tally(self, batch: DataFrame, bounds: Bounds, patience: Patience) -> Tally:
-        """Count the rows; if even that fails, it is the source, not a query."""
-        return self._read(partial(tally_batch, self.stream, batch, bounds), patience)
-
-    def _read(self, attempt: Callable[[], Found], patience: Patience) -> Found:
-        """What reading the stream without a query gives; if that fails, the stream cannot be read."""
-        try:
-            return patience.through(attempt)
-        except (QueryFailed, Unreadable) as error:
-            raise _cannot_be_read(f"stream '{self.stream.name}'", error) from error
-
-
-def _cannot_be_read(relation: str, error: QueryFailed | Unreadable) -> SourceError:
-    problem = error.problem if isinstance(error, Unreadable) else str(error)
-    return SourceError(f"{relation} cannot be read: {problem.rstrip('.')}. {NOTHING_LOST}")
-
-
-def _place(shared: AnyPass) -> tuple[Any, ...]:
-    """What makes a pass the same one in the next batch."""
-    query = shared.query
-    return query.stream.name, tuple(shared.columns), query.where, query.enrichments
 
 
 def _ahead(clock: float, skew: int | None) -> int | None:

@@ -8,7 +8,7 @@
 3. The copy's catalog comes last: without it, a copy that was interrupted is no home.
 
 A plain copy of a home that runs may have a catalog of one moment and a record of another; an engine that
-opens it finds that out, and refuses (`spark_log.check_record`).
+opens it finds that out, and refuses (`checkpoint_log.check_record`).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from __future__ import annotations
 import fcntl
 import os
 import shutil
-import sqlite3
 import uuid
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
-from windrow.runtime.home.catalog import FOLDERS
 from windrow.runtime.home.durable import check, explained, force, force_directories
 from windrow.runtime.home.lock import is_held
+from windrow.runtime.home.records import FOLDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from windrow.runtime.home.catalog import Catalog, DataFile
+    from windrow.runtime.home.catalog import Catalog
+    from windrow.runtime.home.records import DataFile
 
 STAGING = "backup-"
 """How the directories begin in which a home keeps links for a copy that is being made."""
@@ -113,13 +113,7 @@ def _freeze(home: Path, catalog: Catalog, staging: Path) -> list[DataFile]:
             _copy_record(record, staging / "streams" / record.name)
         with suppress(FileNotFoundError):
             shutil.copy2(home / "costs.json", staging / "costs.json")
-        with (
-            closing(sqlite3.connect(home / "catalog.db")) as source,
-            closing(sqlite3.connect(staging / "catalog.db")) as copy,
-        ):
-            source.backup(copy)
-            copy.execute("UPDATE about SET token = NULL, owner = NULL")
-            copy.commit()
+        catalog.copy_to(staging / "catalog.db")
     return files
 
 

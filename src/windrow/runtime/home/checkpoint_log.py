@@ -23,7 +23,7 @@ from windrow.runtime.home.durable import force, force_directories
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from windrow.runtime.home.catalog import Progress
+    from windrow.runtime.home.records import Progress
 
 ENTRY = re.compile(r"(\d+)(\.compact)?")
 """The name of an entry in Spark's log of files."""

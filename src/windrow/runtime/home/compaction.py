@@ -18,22 +18,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from windrow.columns import QUERY, WINDOW_END
 from windrow.errors import HomeError
 from windrow.runtime.faults import reach
 from windrow.runtime.home.durable import check, reading
 from windrow.runtime.home.folder_names import folder_name
-from windrow.runtime.home.results import END, QUERY, results_writer
+from windrow.runtime.home.results import results_writer
 from windrow.runtime.home.slice_log import SliceLog
 from windrow.runtime.logs import event
-from windrow.runtime.spark.refused_tables import DEFAULT_RETAIN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from windrow.runtime.home.catalog import DataFile, KeptAnswers
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import DataFile, KeptAnswers
 
+DEFAULT_RETAIN = 30 * 86_400_000_000
+"""How long late rows and dead letters are kept where no RETAIN says so: thirty days, by the home's clock."""
 FAN = 16
 FULL = 128 << 20
 """Files of this many bytes stay as they are."""
@@ -98,12 +100,9 @@ class Compactor:
 
         Nothing may lie between them: slices close, and sinks are told, in the order of epochs.
         """
-        groups = self._home.catalog.rows(
-            "SELECT kind, owner FROM files WHERE bytes < ? GROUP BY kind, owner, level HAVING count(*) >= ?",
-            FULL, FAN,
-        )  # fmt: skip
+        groups = self._home.catalog.crowded(FAN, FULL)
         kept = self._home.catalog.kept_answers() if any(kind == "results" for kind, _ in groups) else {}
-        for kind, owner in dict.fromkeys(groups):
+        for kind, owner in groups:
             run: list[DataFile] = []
             for file in self._home.catalog.files(kind, owner):
                 if (file.bytes or 0) >= FULL:
@@ -134,7 +133,7 @@ class Compactor:
     def _retain(self, stream: str) -> int:
         """How long late rows and dead letters of a stream are kept, in microseconds."""
         found = self._home.catalog.definition(stream)
-        return int((None if found is None else found[2].get("retain")) or DEFAULT_RETAIN)
+        return int((None if found is None else found.definition.get("retain")) or DEFAULT_RETAIN)
 
     def _expire(self) -> None:
         """Let files go in which nothing can be asked for any more."""
@@ -170,8 +169,7 @@ class Compactor:
         path = self._home.new_path(f"{first.kind}/{folder_name(first.owner)}", first.first_epoch, suffix)
         try:
             if first.kind == "slices":
-                alive = set(self._home.catalog.tree_ids(first.owner))
-                merged = SliceLog(self._home, first.owner).merge(files, path, alive)
+                merged = SliceLog(self._home).merge(files, path, self._home.catalog.operator_ids())
             else:
                 merged = self._merge_rows(files, path)
         except BaseException as error:
@@ -201,7 +199,7 @@ class Compactor:
         if sum(file.bytes or 0 for file in files) <= SORTED_BYTES:
             table = pa.concat_tables([kept(_read(found)) for found in paths], promote_options="default")
             if files[0].kind == "results":
-                table = table.sort_by([(QUERY, "ascending"), (END, "ascending")])
+                table = table.sort_by([(QUERY, "ascending"), (WINDOW_END, "ascending")])
             with results_writer(path, table.schema) as writer:
                 writer.write_table(table, row_group_size=GROUP_ROWS)
             rows = len(table)
@@ -233,7 +231,7 @@ class Compactor:
 
         def kept(table: pa.Table) -> pa.Table:
             owner = pc.index_in(table[QUERY], queries)
-            recent = pc.greater(table[END].cast(pa.int64()), pc.take(bounds, owner))
+            recent = pc.greater(table[WINDOW_END].cast(pa.int64()), pc.take(bounds, owner))
             return table.filter(pc.and_(pc.is_valid(owner), pc.fill_null(recent, True)))
 
         return kept

@@ -12,39 +12,28 @@ import logging
 import os
 import sqlite3
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import replace
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
-from windrow.final import Costs, shipped_costs
-from windrow.planner.sharing import SECONDS, Constants
 from windrow.runtime.faults import reach
 from windrow.runtime.home.backup import sweep_backups
-from windrow.runtime.home.catalog import (
-    FOLDERS,
-    FORMAT,
-    KEPT_EPOCHS,
-    SCHEMA,
-    Catalog,
-    DataFile,
-    Progress,
-    StoredQuery,
-)
+from windrow.runtime.home.catalog import FORMAT, Catalog
 from windrow.runtime.home.checkpoint_log import force_batch
 from windrow.runtime.home.durable import check, explained, force, force_directories, new_path
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.lock import holding
-from windrow.runtime.home.migrate import migrate
+from windrow.runtime.home.migrate import check_format, migrate
 from windrow.runtime.home.ownership import Ownership
+from windrow.runtime.home.records import FOLDERS
 from windrow.runtime.logs import event
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from windrow.runtime.state.trees import RunningTree
+    from windrow.runtime.home.records import DataFile, Epoch, StoredQuery
 
 GRACE_SECONDS, GRACE_FILES = 600, 200
 """How long, and how many, files stay on disk that compaction replaced: a DataFrame may be reading them."""
@@ -53,53 +42,13 @@ LEAST_GRACE_SECONDS = 60
 who have just asked for a DataFrame must be able to read it."""
 
 
-@dataclass(frozen=True)
-class Advance:
-    """What an epoch did with one stream: where it is now, and the rows of this epoch."""
-
-    progress: Progress
-    batch: int | None
-    rows: int = 0
-    late: int = 0
-    dead: int = 0
-    answers: int = 0
-    trees: Sequence[RunningTree] = ()
-    """Its trees, as they are after it."""
-    trees_changed: bool = False
-    """Whether the catalog does not know yet who is in which of them."""
-
-
-@dataclass
-class Epoch:
-    """All that an epoch commits."""
-
-    number: int
-    clock: float
-    seconds: float = 0.0
-    streams: dict[str, Advance] = field(default_factory=dict)
-    queries: list[StoredQuery] = field(default_factory=list)
-    """As they are after it."""
-    files: list[DataFile] = field(default_factory=list)
-    unneeded: list[str] = field(default_factory=list)
-    delivered: dict[int, int] = field(default_factory=dict)
-
-
 class Home:
     """A home directory, opened; made if it is not there."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self.path = Path(directory).absolute()
-        self.uncounted: dict[tuple[Any, ...], int] = {}
-        """By pass, for how many batches more its values are not worth being counted (not on disk)."""
-        self.optimizer: str | None = None
-        """Which optimizer plans the trees; None: whichever finds the cheapest plan."""
-        self.nodes: int | None = None
-        """How many Spark tasks hold trees, or 1: none do; None: as many as there are cores, where it pays."""
-        self.cores = 1
         self.reading_slices = RLock()
         """Held by whoever reads the slice log: compaction must not take a file away meanwhile."""
-        self._counting = Lock()
-        self._last_tree = 0
         try:
             self.path.mkdir(mode=0o700, parents=True, exist_ok=True)  # one that is there keeps its mode
             if any(self.path.iterdir()) and not (self.path / "catalog.db").exists():
@@ -115,41 +64,19 @@ class Home:
     def _prepare(self) -> None:
         found = self.catalog.format()
         if found is None:
-            with self.catalog.transaction() as database:
-                for statement in SCHEMA.split(";\n"):
-                    if statement.strip():
-                        database.execute(statement)
-                database.execute("INSERT INTO about (format) VALUES (?)", (FORMAT,))
-        elif found > FORMAT:
-            raise HomeError(
-                f"{self.path} has format {found} and this Windrow reads up to {FORMAT}; use a newer Windrow"
-            )
-        elif found < FORMAT:
+            self.catalog.make()
+            return
+        check_format(self.path, found)
+        if found < FORMAT:
             with holding(self.path):
                 found = self.catalog.format()  # another engine may have been quicker
                 if found is not None and found < FORMAT:
-                    migrate(self, found)
-
-    def new_tree(self) -> int:
-        """A number that no tree has had."""
-        with self._counting:
-            self._last_tree = max(self._last_tree, self.catalog.last_tree()) + 1
-            return self._last_tree
+                    migrate(self.path, self.catalog, found)
 
     @property
     def costs_path(self) -> Path:
         """Where `windrow calibrate` keeps what it measured."""
         return self.path / "costs.json"
-
-    @cached_property
-    def costs(self) -> Costs:
-        """What algorithms cost: as measured for this home, or as shipped."""
-        return Costs.read(self.costs_path) if self.costs_path.exists() else shipped_costs()
-
-    @cached_property
-    def constants(self) -> Constants:
-        """What shared plans are priced by: as measured for this home, or as shipped."""
-        return Constants.read(self.costs_path) if self.costs_path.exists() else SECONDS
 
     def close(self) -> None:
         """Close the catalog."""
@@ -202,8 +129,8 @@ class Home:
 
     def _sweep(self) -> int:
         sweep_backups(self.path)
-        known = {self.path / path for (path,) in self.catalog.rows("SELECT path FROM files")}
-        known |= {self.path / path for (path,) in self.catalog.rows("SELECT path FROM doomed")}
+        paths = self.catalog.listed_paths() | self.catalog.doomed_paths()
+        known = {self.path / path for path in paths}
         for path in (*(self.path / folder for folder in FOLDERS), *known):
             if path.is_symlink():
                 raise HomeError(
@@ -255,45 +182,17 @@ class Home:
             Catalog.forget_files(database, epoch.unneeded)
             Catalog.list_files(database, [_dated(file, now) for file in files])
             Catalog.set_delivered(database, epoch.delivered)
-            kept = database.executemany(
-                "UPDATE queries SET started = 1, sealed = ?, complete_after = ?, quarantined = ?, "
-                "quarantined_epoch = ?, answers = ?, latest_end = ? WHERE id = ? AND NOT dropped",
-                [
-                    (q.sealed, q.complete_after, q.quarantined, q.quarantined_epoch, q.answers, q.latest_end,
-                     q.id)
-                    for q in epoch.queries
-                ],
-            )  # fmt: skip
-            dropped = kept.rowcount < len(epoch.queries)  # some were, while the epoch was under way
+            kept = Catalog.update_queries(database, epoch.queries)
+            dropped = kept < len(epoch.queries)  # some were, while the epoch was under way
             if dropped:
                 self._forget_unowned(database, epoch.queries, epoch.clock + epoch.seconds)
             if dropped or any(query.retain is not None for query in epoch.queries):
                 self.catalog.may_expire = True
             for stream, advance in epoch.streams.items():
-                Catalog.write_trees(database, stream, advance.trees, changed=advance.trees_changed)
-                p = advance.progress
-                database.execute(
-                    "INSERT OR REPLACE INTO progress VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (
-                        stream,
-                        p.batch,
-                        p.latest,
-                        p.watermark,
-                        p.sealed,
-                        p.idle,
-                        p.clock,
-                        p.rows,
-                        p.late,
-                        p.dead,
-                        p.offsets,
-                    ),
-                )
-                database.execute(
-                    "INSERT INTO epochs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (epoch.number, stream, advance.batch, p.watermark, epoch.clock, epoch.seconds,
-                     advance.rows, advance.late, advance.dead, advance.answers),
-                )  # fmt: skip
-            database.execute("DELETE FROM epochs WHERE epoch <= ?", (epoch.number - KEPT_EPOCHS,))
+                Catalog.write_progress(database, stream, advance.progress)
+            Catalog.write_plan(database, epoch.plan)
+            Catalog.set_operator_sizes(database, epoch.sizes)
+            Catalog.note_epoch(database, epoch)
             reach("transaction open")
         reach("epoch committed")
         for path in epoch.unneeded:
@@ -328,7 +227,7 @@ class Home:
 
     def _replace(self, old: list[DataFile], new: list[DataFile], clock: float) -> None:
         with self.transaction() as database:
-            listed = {path for (path,) in self.catalog.rows("SELECT path FROM files")}
+            listed = self.catalog.listed_paths()
             still_there = all(file.path in listed for file in old)
             if still_there:
                 Catalog.list_files(database, new)
@@ -350,18 +249,16 @@ class Home:
         ahead = [path for path, since in doomed if since > clock]
         if paths or ahead:
             with self.transaction() as database:
-                database.executemany("DELETE FROM doomed WHERE path = ?", [(path,) for path in paths])
-                database.executemany(
-                    "UPDATE doomed SET clock = ? WHERE path = ?", [(clock, path) for path in ahead]
-                )
+                Catalog.forget_doomed(database, paths)
+                Catalog.set_doomed_since(database, ahead, clock)
         for path in paths:
             (self.path / path).unlink(missing_ok=True)
 
     def check(self) -> int:
         """Read every file and compare it with what was written; how many there are. Raises a HomeError."""
-        ((sound,),) = self.catalog.rows("PRAGMA integrity_check(1)")
-        if sound != "ok":
-            raise HomeError(f"{self.path}/catalog.db is damaged: {sound}; put the home back from a copy")
+        damage = self.catalog.damage()
+        if damage is not None:
+            raise HomeError(f"{self.path}/catalog.db is damaged: {damage}; put the home back from a copy")
         files = [file for kind in FOLDERS for file in self.catalog.files(kind)]
         for file in files:
             check(self.path / file.path, file.bytes, file.checksum)
@@ -376,10 +273,9 @@ class Home:
     def forget_queries(
         self, database: sqlite3.Connection, queries: Iterable[StoredQuery], clock: float
     ) -> None:
-        """The same for several, as part of a transaction."""
+        """Forget queries and their state, as part of a transaction."""
         queries = list(queries)
-        self.catalog.may_expire = True
-        database.executemany("UPDATE queries SET dropped = 1 WHERE id = ?", [(q.id,) for q in queries])
+        self.catalog.drop_queries(database, queries)
         self._forget_unowned(database, queries, clock)
 
     def _forget_unowned(
@@ -388,10 +284,10 @@ class Home:
         """Let go of the files of queries that have been dropped, unless others have theirs in them."""
         queries = list(queries)
         schemas = {query.schema_id for query in queries} - self.catalog.schema_ids()
-        live = self.catalog.rows("SELECT DISTINCT stream FROM queries WHERE NOT dropped")
-        streams = {query.stream.lower() for query in queries} - {stream.lower() for (stream,) in live}
-        owned = [("results", schema) for schema in schemas] + [("slices", stream) for stream in streams]
-        unneeded = [file.path for kind, owner in owned for file in self.catalog.files(kind, owner)]
+        Catalog.forget_idle_operators(database)
+        unneeded = [file.path for schema in schemas for file in self.catalog.files("results", schema)]
+        if not self.catalog.operator_ids():  # else the next epoch lets those go that it does not need
+            unneeded += [file.path for file in self.catalog.files("slices")]
         Catalog.forget_files(database, unneeded, clock)
 
 

@@ -45,7 +45,7 @@ class Ownership:
         with holding(self._home):
             token = uuid.uuid4().hex
             with self._catalog.transaction() as database:
-                database.execute("UPDATE about SET token = ?, owner = ?", (token, _who()))
+                self._catalog.set_owner(database, token, _who())
             self._token = token
             try:
                 yield
@@ -56,7 +56,7 @@ class Ownership:
     def transaction(self) -> Iterator[sqlite3.Connection]:
         """A transaction of the engine that holds the home; nothing is written if that is another by now."""
         with self._catalog.transaction() as database:
-            ((token, owner),) = database.execute("SELECT token, owner FROM about").fetchall()
+            token, owner = self._catalog.owner()
             if self._token is None:
                 raise HomeError(f"this engine has let go of {self._home} and writes nothing more there")
             if token != self._token:

@@ -16,26 +16,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
-from pyspark.sql import functions as F
 
+from windrow.columns import EPOCH, QUERY, WINDOW_END
 from windrow.errors import HomeError
-from windrow.operators.aggregate.shared_aggregate import QUERY as QUERY
-from windrow.runtime.home.catalog import DataFile
 from windrow.runtime.home.durable import new_path, reading
-from windrow.runtime.spark.committed import read_committed
+from windrow.runtime.home.records import DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from pyspark.sql import DataFrame, SparkSession
-
     from windrow.logical import AggregateQuery
-    from windrow.runtime.home.catalog import StoredQuery
     from windrow.runtime.home.home import Home
-
-EPOCH = "_epoch"
-END = "window_end"
+    from windrow.runtime.home.records import StoredQuery
 
 
 def result_schema(query: AggregateQuery) -> pa.Schema:
@@ -113,29 +106,24 @@ def ends(answers: pa.Table) -> tuple[int, int] | None:
     """The earliest and the latest window end, in microseconds."""
     if not len(answers):
         return None
-    span = pc.min_max(answers[END].cast(pa.int64()))
+    span = pc.min_max(answers[WINDOW_END].cast(pa.int64()))
     return span["min"].as_py(), span["max"].as_py()
 
 
-def read_results(
-    spark: SparkSession, home: Home, query: StoredQuery, last: int | None = None, *, epochs: bool = False
-) -> DataFrame:
-    """The committed answers of a query: all, or those of windows in the last microseconds."""
-    earliest = query.retained_from
-    if last is not None and query.latest_end is not None:
-        earliest = max(query.latest_end - last, earliest if earliest is not None else query.latest_end - last)
-    files = [
-        file
-        for file in home.catalog.files("results", query.schema_id)
-        if earliest is None or file.latest is None or file.latest > earliest
-    ]
-    schema = query.schema.append(pa.field(QUERY, pa.int32())).append(pa.field(EPOCH, pa.int64()))
-    frame = read_committed(spark, home, files, schema)
-    frame = frame.where(F.col(QUERY) == query.id)
-    if earliest is not None:
-        bound = pa.scalar(earliest).cast(query.schema.field(END).type).as_py()
-        frame = frame.where(F.col(END) > F.lit(bound))
-    return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))
+def latest_answers(home: Home, name: str) -> pa.Table | None:
+    """The last evaluation of a query, as committed; None where there are no answers yet. Needs no Spark."""
+    query = home.catalog.query(name)
+    if query is None or query.latest_end is None:
+        return None
+    end = pa.scalar(query.latest_end).cast(query.schema.field(WINDOW_END).type)
+    last = (pc.field(QUERY) == query.id) & (pc.field(WINDOW_END) == end)
+    found = []
+    for file in home.catalog.files("results", query.schema_id):
+        if file.latest is None or file.latest >= query.latest_end:
+            with reading(home.path / file.path):
+                rows = pq.read_table(home.path / file.path, filters=last)
+            found.append(rows.select(query.schema.names).cast(query.schema))
+    return pa.concat_tables(found) if found else None
 
 
 def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:

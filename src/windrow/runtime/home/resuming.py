@@ -11,19 +11,18 @@ All of it is in the catalog, so that it needs no Spark.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from windrow.errors import WindrowError
-from windrow.runtime.home.catalog import NewQuery
+from windrow.runtime.home.records import NewQuery
 from windrow.runtime.home.requests import Requests
 
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterable
 
-    from windrow.runtime.home.catalog import StoredQuery
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import StoredQuery
 
 STATIC_FRAME = "static DataFrame"
 """What the home calls, as the format of a stream, a frame that is read whole by a run."""
@@ -49,7 +48,7 @@ def resume(
 
 def _resumed(home: Home, database: sqlite3.Connection, stored: StoredQuery, clock: float) -> StoredQuery:
     definition = home.catalog.definition(stored.stream)
-    if definition is not None and definition[2].get("format") == STATIC_FRAME:
+    if definition is not None and definition.definition.get("format") == STATIC_FRAME:
         home.forget_queries(database, [stored], clock)
         new = NewQuery(stored.name, stored.sql, stored.stream, stored.schema, stored.retain)
         return home.catalog.insert_queries(database, [new])[0]
@@ -58,9 +57,4 @@ def _resumed(home: Home, database: sqlite3.Connection, stored: StoredQuery, cloc
             f"query '{stored.name}' cannot go on: stream '{stored.stream}' is sealed in this home, and no "
             "rows come any more; its answers so far can be read as ever"
         )
-    database.execute(
-        "UPDATE queries SET started = 0, complete_after = NULL, quarantined = NULL, quarantined_epoch = NULL "
-        "WHERE id = ?",
-        (stored.id,),
-    )
-    return replace(stored, started=False, complete_after=None, quarantined=None, quarantined_epoch=None)
+    return home.catalog.end_quarantine(database, stored)

@@ -1,9 +1,9 @@
-"""The slice log: the window state of a stream's trees at rest, one file an epoch for all of them.
+"""The slice log: the state of operators at rest, one file an epoch for all of them.
 
-A file holds, for each tree that the epoch had, the slices that closed in it and the ones still open,
-as Arrow tables one behind the other; an index at its end says where. A tree's state is its closed
+A file holds, for each operator that the epoch had, the slices that closed in it and the ones still open,
+as Arrow tables one behind the other; an index at its end says where. An operator's state is its closed
 slices from all files, oldest first, and its open ones from the newest file that knows it. A file goes
-when no tree needs anything in it; long windows over short epochs are kept to few files by compaction.
+when no operator needs anything in it; long windows over short epochs are kept to few files by compaction.
 
     [Arrow stream]* | index (JSON) | length of the index (8 bytes) | WINDROW1
 """
@@ -18,17 +18,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
+from windrow.columns import SLICE
 from windrow.errors import HomeError
-from windrow.operators.aggregate.window_aggregate import SLICE
-from windrow.runtime.home.catalog import DataFile
 from windrow.runtime.home.durable import check, reading
-from windrow.runtime.home.folder_names import folder_name
+from windrow.runtime.home.records import OPERATORS, DataFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    from windrow.final import Costs
     from windrow.runtime.home.home import Home
 
 MAGIC = b"WINDROW1"
@@ -36,9 +34,9 @@ MAGIC = b"WINDROW1"
 
 @dataclass(frozen=True)
 class Segment:
-    """The slices of one tree in a file: closed or open; nothing has been written for no rows."""
+    """The slices of one operator in a file: closed or open; nothing has been written for no rows."""
 
-    tree: int
+    operator: int
     closed: bool
     offset: int
     length: int
@@ -48,9 +46,9 @@ class Segment:
 
 @dataclass(frozen=True)
 class State:
-    """What a file keeps of one tree."""
+    """What a file keeps of one operator."""
 
-    tree: int
+    operator: int
     closed: pa.Table | None
     open: pa.Table | None
     knows_open: bool = True
@@ -58,63 +56,57 @@ class State:
 
 
 class SliceLog:
-    """The slice log of one stream."""
+    """The slice log of a home."""
 
-    def __init__(self, home: Home, stream: str) -> None:
+    def __init__(self, home: Home) -> None:
         self._home = home
-        self._stream = stream
         self._segments: dict[str, list[Segment]] = {}
-
-    @property
-    def costs(self) -> Costs:
-        """What algorithms cost in this home."""
-        return self._home.costs
 
     def files(self) -> list[DataFile]:
         """Its files, oldest first."""
-        return self._home.catalog.files("slices", self._stream)
+        return self._home.catalog.files("slices")
 
-    def read(self, tree: int) -> tuple[list[pa.Table], pa.Table | None]:
-        """A tree's closed slices, in the order in which they were closed, and its open ones."""
+    def read(self, operator: int) -> tuple[list[pa.Table], pa.Table | None]:
+        """An operator's closed slices, in the order in which they were closed, and its open ones."""
         with self._home.reading_slices:
-            return read_slices(self.slices_of(tree))
+            return read_slices(self.slices_of(operator))
 
-    def slices_of(self, tree: int) -> list[tuple[Path, Segment]]:
+    def slices_of(self, operator: int) -> list[tuple[Path, Segment]]:
         """Where they are, and stay while the home's `reading_slices` is held."""
         return [
             (self._home.path / file.path, segment)
             for file in self.files()
             for segment in self.segments(file)
-            if segment.tree == tree
+            if segment.operator == operator
         ]
 
     def write(self, epoch: int, states: Iterable[State]) -> DataFile:
-        """Write the states of an epoch's trees."""
+        """Write the states of an epoch's operators."""
         listed = {file.path for file in self.files()}
         self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
-        path = self._home.new_path(f"slices/{folder_name(self._stream)}", epoch, "slices")
+        path = self._home.new_path(f"slices/{OPERATORS}", epoch, "slices")
         segments = write_file(path, states)
         self._segments[self._home.name_of(path)] = segments
         rows = sum(segment.rows for segment in segments)
-        return DataFile(self._home.name_of(path), "slices", self._stream, epoch, epoch, rows)
+        return DataFile(self._home.name_of(path), "slices", OPERATORS, epoch, epoch, rows)
 
-    def unneeded(self, horizons: Mapping[int, int | None], trees: Iterable[int]) -> list[str]:
+    def unneeded(self, horizons: Mapping[int, int | None], operators: Iterable[int]) -> list[str]:
         """The files that the epoch being committed makes superfluous.
 
-        `horizons`: for the trees in it, from where on they need closed slices (None: not at all);
-        `trees`: all that still have a state.
+        `horizons`: for the operators in it, from where on they need closed slices (None: not at all);
+        `operators`: all that still have a state.
         """
-        alive = set(trees) - {tree for tree, horizon in horizons.items() if horizon is None}
+        alive = set(operators) - {number for number, horizon in horizons.items() if horizon is None}
         with self._home.reading_slices:
             return [file.path for file in self.files() if not self._is_needed(file, horizons, alive)]
 
     def _is_needed(self, file: DataFile, horizons: Mapping[int, int | None], alive: set[int]) -> bool:
         for segment in self.segments(file):
-            if segment.tree not in alive:
+            if segment.operator not in alive:
                 continue
-            if segment.tree not in horizons:
-                return True  # the epoch does not have this tree, so its state stays as it is
-            horizon = horizons[segment.tree]
+            if segment.operator not in horizons:
+                return True  # the epoch does not have this operator, so its state stays as it is
+            horizon = horizons[segment.operator]
             if segment.closed and segment.rows and horizon is not None and segment.last_slice >= horizon:
                 return True
         return False
@@ -129,26 +121,28 @@ class SliceLog:
 
     def merge(self, files: list[DataFile], path: Path, alive: set[int]) -> DataFile:
         """Write several files, oldest first, as one, without what nobody needs."""
-        newest = {s.tree: f.path for f in self.files() for s in self.segments(f) if not s.closed}
+        newest = {s.operator: f.path for f in self.files() for s in self.segments(f) if not s.closed}
         closed: dict[int, list[pa.Table]] = {}
         opened: dict[int, pa.Table | None] = {}
         for file in files:
             for segment in self.segments(file):
-                if segment.tree not in alive or not (segment.closed or newest.get(segment.tree) == file.path):
+                if segment.operator not in alive or not (
+                    segment.closed or newest.get(segment.operator) == file.path
+                ):
                     continue
                 table = _read(self._home.path / file.path, segment)
                 if not segment.closed:
-                    opened[segment.tree] = table
+                    opened[segment.operator] = table
                 elif table is not None:
-                    closed.setdefault(segment.tree, []).append(table)
+                    closed.setdefault(segment.operator, []).append(table)
         states = [
             State(
-                tree,
-                pa.concat_tables(closed[tree], promote_options="default") if tree in closed else None,
-                opened.get(tree),
-                tree in opened,
+                number,
+                pa.concat_tables(closed[number], promote_options="default") if number in closed else None,
+                opened.get(number),
+                number in opened,
             )
-            for tree in dict.fromkeys([*closed, *opened])
+            for number in dict.fromkeys([*closed, *opened])
         ]
         segments = write_file(path, states)
         self._segments[self._home.name_of(path)] = segments
@@ -183,7 +177,7 @@ def write_file(path: Path, states: Iterable[State]) -> list[Segment]:
                     with pa.ipc.new_stream(file, table.schema) as writer:
                         writer.write_table(table)
                     last = pc.max(table[SLICE]).as_py()
-                segments.append(Segment(state.tree, closed, offset, file.tell() - offset, rows, last))
+                segments.append(Segment(state.operator, closed, offset, file.tell() - offset, rows, last))
         index = json.dumps([list(vars(segment).values()) for segment in segments]).encode()
         file.write(index + len(index).to_bytes(8, "big") + MAGIC)
     return segments

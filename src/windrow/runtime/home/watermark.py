@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.columns import BEGINNING, END_OF_TIME
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windrow.logical import Stream
-    from windrow.runtime.home.catalog import Progress
+    from windrow.runtime.home.records import Progress
 
 
 def after_rows(stream: Stream, progress: Progress, latest: int | None) -> tuple[int | None, int | None]:
@@ -46,3 +48,13 @@ def joint(streams: Iterable[Progress]) -> int | None:
     counting = [progress for progress in open_ones if not progress.idle] or open_ones
     marks = [progress.watermark for progress in counting]
     return None if not marks or None in marks else min(mark for mark in marks if mark is not None)
+
+
+def reached(streams: Iterable[Progress]) -> int:
+    """Up to where what reads some streams is to be answered: their joint watermark, the end of time when all
+    are sealed, and the beginning as long as there is no watermark."""
+    listed = list(streams)
+    if all(progress.sealed for progress in listed):
+        return END_OF_TIME
+    mark = joint(listed)
+    return BEGINNING if mark is None else mark

@@ -95,16 +95,22 @@ class SparkAnalyst:
         except SPARK_ERRORS as error:
             raise StatementError(reason(error)) from error
 
-    def _question(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> str:
-        """A name for all that Spark's answer depends on: the statement, the columns, version and settings."""
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """All of Spark that may matter to the meaning of a statement, or to types in it: its version, and the
+        session's settings for SQL, as they were at the first question since `look_again`."""
         if self._settings is None:
             # As Java writes them, by one call. With Python's str(), which makes a call a setting, the
             # pattern took in the rest of them as well, and with it the time at which Spark was started.
             text = self._spark._jsparkSession.sessionState().conf().settings().toString()
             ansi = self._spark.conf.get("spark.sql.ansi.enabled")  # whose default is in the environment
             self._settings = (self._spark.version, str(ansi), *sorted(SQL_SETTING.findall(text)))
+        return self._settings
+
+    def _question(self, sql: str, relations: Mapping[str, Mapping[str, pa.DataType]]) -> str:
+        """A name for all that Spark's answer depends on: the statement, the columns, version and settings."""
         columns = {name: [(c, str(of_type)) for c, of_type in of.items()] for name, of in relations.items()}
-        asked = (FORMAT, self._settings, sql, sorted(columns.items()))
+        asked = (FORMAT, self.settings, sql, sorted(columns.items()))
         return sha256(repr(asked).encode()).hexdigest()
 
     def _empty(self, schema: pa.Schema) -> DataFrame:

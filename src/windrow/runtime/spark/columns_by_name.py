@@ -25,9 +25,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from windrow.columns import HEADER, RAW
 from windrow.errors import SourceError
 from windrow.logical import quoted
-from windrow.planner.passes.bounds import HEADER, RAW
 from windrow.runtime.logs import LOG
 from windrow.runtime.spark.analysis import SPARK_ERRORS
 from windrow.runtime.spark.headers import HeaderLines, addresses, headers_of, local_path

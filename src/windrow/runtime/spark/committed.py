@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from windrow.runtime.home.catalog import DataFile
     from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import DataFile
 
 
 def read_committed(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from windrow.columns import QUERY
 from windrow.logical import ANSWERS, view_name
-from windrow.operators.aggregate.shared_aggregate import QUERY
 from windrow.runtime.home.results import result_schema
 from windrow.runtime.spark.analysis import quiet, select
 from windrow.runtime.spark.blame import ENGINE_ERRORS, failure

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from windrow.runtime.home.catalog import DataFile
 from windrow.runtime.home.folder_names import folder_name
+from windrow.runtime.home.records import DataFile
 from windrow.runtime.spark.analysis import arrow_schema
 from windrow.runtime.spark.committed import address, read_committed
 from windrow.runtime.spark.refused import apart, dead_rows, late_rows
@@ -24,15 +24,12 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.logical import Stream
-    from windrow.planner import Bounds
+    from windrow.planner import Bounds, Tally
     from windrow.runtime.home.home import Home
-    from windrow.runtime.spark.collect import Tally
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
 
 ORIGIN = pa.schema([("_file", pa.string()), ("_position", pa.int64()), ("_epoch", pa.int64())])
-DEFAULT_RETAIN = 30 * 86_400_000_000
-"""Thirty days, by the home's clock."""
 
 
 def write_refused(

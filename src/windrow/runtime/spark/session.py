@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
 from threading import Thread
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -14,6 +13,9 @@ from pyspark.sql import SparkSession
 from windrow.errors import WindrowError
 from windrow.runtime.logs import LOG
 from windrow.runtime.spark.class_archive import archive_path, launching, options_with
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 ARROW_ROWS = 1 << 20
 OBJECT_GROUPS = 1 << 16
@@ -28,15 +30,17 @@ does. That one asks for links first, and Hadoop starts a process, `readlink`, fo
 Measured with both in turns on a busy machine, 12 batches of 100 rows take 5.4 s instead of 7.4."""
 
 
-def local_session(app: str = "windrow") -> SparkSession:
+def local_session(app: str = "windrow", meanwhile: Callable[[], object] | None = None) -> SparkSession:
     """The running session, or a new local one on all cores.
 
-    Starting the JVM takes seconds; the modules that take longest to import are imported meanwhile.
+    Starting the JVM takes seconds, in which Python has nothing to do: a thread does `meanwhile`, such as to
+    import what the caller needs next.
     """
     active = SparkSession.getActiveSession()
     if active is not None:
         return checked(active)
-    Thread(target=import_module, args=["windrow.api.engine"], daemon=True).start()
+    if meanwhile is not None:
+        Thread(target=meanwhile, daemon=True).start()
     archive = archive_path()
     if not archive.exists():
         return checked(start(app))

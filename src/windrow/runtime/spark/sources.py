@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.types import StringType, StructField, StructType
 
+from windrow.columns import RAW
 from windrow.errors import SourceError
 from windrow.logical import quoted
-from windrow.planner.passes.bounds import RAW
 from windrow.runtime.spark.analysis import SPARK_ERRORS, reason
 from windrow.runtime.spark.headers import IGNORED
 from windrow.runtime.spark.patterns import as_itself, is_pattern

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.runtime.home.results import END, QUERY
+from windrow.columns import QUERY, WINDOW_END
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -45,7 +45,7 @@ class Answering:
             return
         self._results.write(schema, rows)
         whose = rows[QUERY].to_numpy()
-        finish = rows[END].cast(pa.int64()).to_numpy()
+        finish = rows[WINDOW_END].cast(pa.int64()).to_numpy()
         first = np.flatnonzero(np.diff(whose, prepend=-1))
         last = np.append(first[1:], len(whose))
         for place, until, end in zip(
@@ -72,5 +72,5 @@ class Answering:
 
 
 def _last_evaluation(answers: pa.Table) -> pa.Table:
-    last = answers[END]
+    last = answers[WINDOW_END]
     return answers.filter(pc.equal(last, pc.max(last)))

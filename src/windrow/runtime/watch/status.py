@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from windrow.runtime.home.lock import is_held
 from windrow.runtime.home.requests import Requests
 from windrow.runtime.home.watermark import joint
+from windrow.runtime.watch.status_html import status_html
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -106,11 +107,14 @@ class Status:
     files: Mapping[str, int]
     requests: tuple[RequestStatus, ...] = ()
 
+    def _repr_html_(self) -> str:
+        return status_html(self)
+
 
 def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
     """The status of a home with its catalog."""
     streams = catalog.streams()
-    disk = catalog.rows("SELECT kind, sum(bytes), count(*) FROM files GROUP BY kind")
+    disk = catalog.disk_use()
     return Status(
         epoch=catalog.last_epoch(),
         running=is_held(home),
@@ -132,15 +136,15 @@ def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
             )
             for request, refusal in Requests(catalog).added()
         ),
-        bytes={kind: size or 0 for kind, size, _ in disk},
-        files={kind: count for kind, _, count in disk},
+        bytes={use.kind: use.bytes for use in disk},
+        files={use.kind: use.files for use in disk},
     )  # fmt: skip
 
 
 def _stream(catalog: Catalog, name: str, clock: float) -> StreamStatus:
     progress = catalog.progress(name)
-    epochs = catalog.rows("SELECT clock, rows, seconds FROM epochs WHERE stream = ? ORDER BY epoch", name)
-    recent = sum(rows for at, rows, _ in epochs if at > clock - RATE_SECONDS)
+    epochs = catalog.past_epochs(name)
+    recent = sum(epoch.rows for epoch in epochs if epoch.clock > clock - RATE_SECONDS)
     watermark = _maybe(progress.watermark)
     return StreamStatus(
         name=name,
@@ -153,7 +157,7 @@ def _stream(catalog: Catalog, name: str, clock: float) -> StreamStatus:
         lag=None if watermark is None else instant(round(clock * 1e6)) - watermark,
         idle=progress.idle,
         sealed=progress.sealed,
-        epoch_seconds=epochs[-1][2] if epochs else None,
+        epoch_seconds=epochs[-1].seconds if epochs else None,
         last_batch=instant(round(progress.clock * 1e6)) if progress.batch >= 0 else None,
     )
 

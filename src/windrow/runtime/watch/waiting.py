@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from windrow.logical import Stream
-    from windrow.runtime.home.catalog import Progress
-    from windrow.runtime.state.trees import RunningQuery
+    from windrow.runtime.home.records import Progress
+    from windrow.runtime.state.queries import RunningQuery
 
 NAMED = 5
 """Queries that a sentence names; the others are counted."""

@@ -1,0 +1,34 @@
+"""What a planner is told: what the user asked for, what the machine has, and what things cost on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from windrow.final import Costs, shipped_costs
+from windrow.planner.sharing.constants import SECONDS, Constants
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What plans are made by. Nothing of it is in the catalog: another engine may have others."""
+
+    optimizer: str | None = None
+    """Which optimizer plans the trees; None: whichever finds the cheapest plan."""
+    nodes: int | None = None
+    """How many Spark tasks hold trees, or 1: none do; None: as many as there are cores, where it pays."""
+    cores: int = 1
+    """How many tasks Spark runs at a time."""
+    costs: Costs = field(default_factory=shipped_costs)
+    """What final aggregators cost, as measured for a home or as shipped."""
+    constants: Constants = SECONDS
+    """What shared plans are priced by, as measured for a home or as shipped."""
+
+
+def read_prices(table: Path) -> tuple[Costs, Constants]:
+    """What algorithms cost, and what shared plans are priced by: as `windrow calibrate` measured it and wrote
+    it to a table, or as shipped, if there is none."""
+    return (Costs.read(table), Constants.read(table)) if table.exists() else (shipped_costs(), SECONDS)

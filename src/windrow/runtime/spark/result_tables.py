@@ -1,0 +1,38 @@
+"""The answers of a query as a DataFrame: from committed result files, which it shares with others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import functions as F
+
+from windrow.columns import EPOCH, QUERY, WINDOW_END
+from windrow.runtime.spark.committed import read_committed
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from windrow.runtime.home.home import Home
+    from windrow.runtime.home.records import StoredQuery
+
+
+def read_results(
+    spark: SparkSession, home: Home, query: StoredQuery, last: int | None = None, *, epochs: bool = False
+) -> DataFrame:
+    """The committed answers of a query: all, or those of windows in the last microseconds."""
+    earliest = query.retained_from
+    if last is not None and query.latest_end is not None:
+        earliest = max(query.latest_end - last, earliest if earliest is not None else query.latest_end - last)
+    files = [
+        file
+        for file in home.catalog.files("results", query.schema_id)
+        if earliest is None or file.latest is None or file.latest > earliest
+    ]
+    schema = query.schema.append(pa.field(QUERY, pa.int32())).append(pa.field(EPOCH, pa.int64()))
+    frame = read_committed(spark, home, files, schema)
+    frame = frame.where(F.col(QUERY) == query.id)
+    if earliest is not None:
+        bound = pa.scalar(earliest).cast(query.schema.field(WINDOW_END).type).as_py()
+        frame = frame.where(F.col(WINDOW_END) > F.lit(bound))
+    return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))

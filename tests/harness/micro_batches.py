@@ -1,0 +1,95 @@
+"""Batches handed to an engine's stream one by one, as its reader would hand them: any rows, in any batches."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from windrow.runtime.epochs.epoch import Epochs
+from windrow.runtime.epochs.stage import StreamRunner
+from windrow.runtime.home.slice_log import SliceLog
+from windrow.runtime.state.current_plan import CurrentPlan
+from windrow.runtime.state.executor import Executor
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What became of a batch."""
+
+    passes: dict[str, int]
+    """How many passes over the batch each query took, by name."""
+    failed: dict[str, Exception]
+    """The queries that it put into quarantine, by name, and why."""
+
+
+class Feed:
+    """The stream of an engine that holds its home."""
+
+    def __init__(self, engine, stream, clock):
+        self._queries = lambda: engine._queries.values()
+        home, log = engine._home, SliceLog(engine._home)
+        self._plan = CurrentPlan(home, engine._plan.settings, lambda: self._queries())
+        self._executor = Executor(engine.spark, home, log)
+        relation = engine._relations.stream(stream)
+        self._runner = StreamRunner(home, relation, self._plan, self._executor, clock)
+        self._epochs = Epochs(engine.spark, home, self._plan, self._executor, log)
+        self._home, self._log = home, log
+
+    def batch(self, frame, number):
+        """Commit a batch; what became of it, or None if it had been committed before."""
+        with self._runner.staged(frame, number, self._queries, lambda queries: {}) as part:
+            if part is None:
+                return None
+            self._epochs.run(part)
+            names = {query.stored.id: query.stored.name for query in part.queries}
+            passes = {
+                name: len(part.tables[operator])
+                for operator in part.tables
+                for number, name in names.items()
+                if number in part.plan.operators[operator].members
+            }
+            return Fed(passes, {names[number]: error for number, error in part.failed.items()})
+
+    @property
+    def plan(self):
+        """The plan that runs."""
+        return self._plan.plan
+
+    def plan_in_the_home(self):
+        """The plan that another engine would find."""
+        return CurrentPlan(self._home, self._plan.settings, self._queries).plan
+
+    def check_states(self):
+        """See that every state in memory is the one that would be read back from the home; by what it holds
+        open, and from where on it needs what is closed. Which operators have one, by their numbers."""
+        for number, held in self._executor._states.items():
+            read = self._executor._read_back(held.plan, held.spec, self._plan.evaluated(number, 0))
+            ours, theirs = (_rows(operator.open_slices()) for operator in (held.operator, read))
+            assert ours == theirs, number
+            assert held.operator.horizon == read.horizon, number
+        return self._executor._states.keys()
+
+    def beat(self):
+        """Let time go on without rows."""
+        with self._runner.beating(self._queries) as part:
+            if part is not None:
+                self._epochs.run(part)
+
+    def seal(self):
+        """Answer every window that is open."""
+        self._epochs.run(self._runner.sealing(self._queries()))
+
+
+def _rows(table):
+    return sorted(map(repr, table.select(sorted(table.column_names)).to_pylist()))
+
+
+@contextmanager
+def feeding(engine, stream, clock=lambda: 0.0):
+    """Hold the home of an engine and feed one of its streams, for the queries that the engine was told of and
+    those that the home has."""
+    engine._registry.resume()
+    with engine._home.running():
+        yield Feed(engine, stream, clock)
+        stored = [query.stored for query in engine._queries.values()]
+        engine._home.note_delivered({q.id: q.delivered for q in stored if q.delivered is not None})
