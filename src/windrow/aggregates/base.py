@@ -95,7 +95,7 @@ class Partial(ABC):
         return "hashing"
 
     def of_rows(self, condition: str) -> Self:
-        """The same of the rows that meet a condition, Spark SQL; the values of others are not looked at.
+        """The partial of the rows that meet a condition, Spark SQL; the values of others are not looked at.
 
         FILTER is no protection: Spark computes an argument that two aggregates share before it asks.
         """

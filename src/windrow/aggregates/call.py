@@ -44,7 +44,7 @@ class Call:
         return sql if self.where is None else f"CASE WHEN {self.where} THEN {sql} END"
 
     def of(self, *arguments: str) -> Call:
-        """The same call with other arguments."""
+        """This call with other arguments."""
         return replace(self, arguments=arguments)
 
     @property
@@ -92,7 +92,7 @@ class Function:
     arguments: int = 1
     constants: tuple[Constant, ...] = ()
     distinct: Make | None = None
-    """The same for a call with DISTINCT, where that has a meaning."""
+    """The aggregate for a call with DISTINCT, where that has a meaning."""
     nulls: bool = False
     """Whether it counts NULLs, and so can be asked to IGNORE them."""
     answer: Callable[[Call], str] | None = None

@@ -66,7 +66,7 @@ class Cuts:
         return np.maximum.reduce(starts)
 
     def slice_start_sql(self, instant: str) -> str:
-        """The same in Spark SQL, for a BIGINT expression.
+        """The start of the slice that an instant falls in, in Spark SQL, for a BIGINT expression.
 
         >>> Cuts.of([Comb(8, 0), Comb(8, 2)]).slice_start_sql("us")
         'greatest(us - pmod(us, 8), us - pmod(us - 2, 8))'

@@ -21,7 +21,7 @@ class RowWindow:
 
     @property
     def on_numbers(self) -> Window:
-        """The same as a time window, the instant of a row being how many came before it.
+        """The window as one of time, the instant of a row being how many came before it.
 
         >>> RowWindow(100, 10).on_numbers.first_evaluation_after(25)
         30

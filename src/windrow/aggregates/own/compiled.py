@@ -88,7 +88,7 @@ def shape_of(function: OwnFunction) -> Shape:
 def _compiled_once(
     plain: Any, taken: Any, spelled: str, name: str, shape: Shape
 ) -> tuple[Callable[..., None] | None, str]:
-    """The same for a method by itself: engines that are given the same class do not compile it again.
+    """A method compiled by itself: engines that are given the same class do not compile it again.
 
     `spelled` tells apart what is taken where it is equal, as 1 and 1.0 are.
     """

@@ -100,7 +100,7 @@ def _like(function: OwnFunction) -> str:
 
 
 def _interpreted(function: OwnFunction, method: str) -> Callable[..., None]:
-    """The same on records in plain Python, looking at what the method returns."""
+    """A method that works on records in plain Python, looking at what the method returns."""
     call, adds = getattr(function.own, method), method == "combine"
     stride = len(function.names) + 1
 

@@ -259,7 +259,7 @@ def _scan_blocks(values: Array, m: int, identity: Any, front: Array) -> None:
 
 
 def _scan_blocks_back(values: Array, m: int, identity: Any, back: Array) -> None:
-    """The same from the end of each block to its beginning."""
+    """Fold the values of each block from its end to its beginning."""
     if len(values) < LANES * m:
         total = identity
         for place in range(len(values) - 1, -1, -1):

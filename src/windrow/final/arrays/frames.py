@@ -103,7 +103,7 @@ class LastValues:
         out[:] = answers[len(answers) - len(out) :]
 
     def fold_states(self, values: Array, monoid: Monoid, identity: Any, out: Array) -> None:
-        """The same for states that are more than a scalar."""
+        """Fold windows over values whose states are more than a scalar."""
         answers = np.empty(self.length // self.every, out.dtype) if not self.partial else out
         slide_bounded(values, monoid, identity, None, self.window, self.every, answers)
         if answers is not out:
@@ -155,7 +155,7 @@ class LastDuration:
         slide_bounded(values, scalar(careful), identity, self.bounds, 0, self.every, out)
 
     def fold_states(self, values: Array, monoid: Monoid, identity: Any, out: Array) -> None:
-        """The same for states that are more than a scalar."""
+        """Fold windows over values whose states are more than a scalar."""
         slide_bounded(values, monoid, identity, self.bounds, 0, self.every, out)
 
 

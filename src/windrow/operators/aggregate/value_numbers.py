@@ -69,7 +69,7 @@ class ValueNumbers:
 
 
 class TupleNumbers(ValueNumbers):
-    """The same for tuples of values, as of COUNT(DISTINCT a, b); they have no order.
+    """Numbers of tuples of values, as of COUNT(DISTINCT a, b); they have no order.
 
     >>> numbers = TupleNumbers(pa.struct([("a", pa.int32()), ("b", pa.string())]))
     >>> numbers.encode(pa.array([{"a": 1, "b": "x"}, {"a": 1, "b": "y"}, {"a": 1, "b": "x"}])).tolist()

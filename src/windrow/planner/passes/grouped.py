@@ -136,7 +136,7 @@ class Pass(BatchPass):
         return without_refused(collected.drop_columns([LATEST, ROWS]), counted_groups(collected))
 
     def cuts_by_demand(self) -> dict[Any, Cuts]:
-        """The same cuts for all, where partials are collected."""
+        """One set of cuts for all who asked, where partials are collected."""
         return dict.fromkeys(self.demands, self.cuts) if self.contents is None else {}
 
     @property

@@ -38,7 +38,7 @@ class EdgeRates:
         self._joined: dict[tuple[Combs, Combs], Combs] = {}
 
     def known(self, combs: Combs) -> Combs:
-        """The same set, as the object that was asked about before, which is quicker to find again."""
+        """A set of combs, as the object that was asked about before, which is quicker to find again."""
         return self._known.setdefault(combs, combs)
 
     def joined(self, one: Combs, other: Combs) -> Combs:

@@ -154,7 +154,7 @@ class Boxes:
         return float(_sum(self._tables(np.float64), weights, order))
 
     def free_exactly(self, order: Order) -> Fraction:
-        """The same as a fraction."""
+        """The share of instants that are in no comb, as a fraction."""
         weights = [np.array(axis.weights, object) for axis in self.axes]
         instants = prod(axis.modulus for axis in self.axes) * prod(box.thinned for box in self.boxes)
         return Fraction(_sum(self._tables(object), weights, order), instants)

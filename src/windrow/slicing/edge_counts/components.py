@@ -185,7 +185,7 @@ def share_of_component(component: Pairs, budget: int) -> float | None:
 
 @lru_cache(maxsize=1 << 10)
 def exact_share_of_component(component: Pairs, budget: int) -> Fraction | None:
-    """The same as a fraction."""
+    """The share of a component, as a fraction; None beyond the budget."""
     try:
         return Fraction(Within(budget, exact=True)(component))
     except BudgetSpent:
