@@ -130,3 +130,23 @@ def test_a_run_that_is_told_to_stop_returns_and_the_next_one_goes_on(spark, file
     assert not engine.progress("events").sealed
     engine.run(seal=True)
     assert_answers(engine, same_events(0, 40))
+
+
+def test_a_query_over_a_frame_that_is_declared_late_goes_on_with_its_state(spark, tmp_path):
+    """The plan had been read when the engine was told of it."""
+    frame = events(spark, 0, 12)
+    sql = "SELECT COUNT(*) AS n FROM {} [RANGE 10 SECONDS SLIDE 10 SECONDS]"
+    with windrow.Engine(tmp_path / "home", spark=spark) as first:
+        for name in ("one", "other"):
+            first.stream(name, frame, timestamp="ts")
+            first.query(f"of_{name}", sql.format(name))
+        first.run(seal=False)
+    with windrow.Engine(tmp_path / "home", spark=spark) as later:
+        later.stream("one", frame, timestamp="ts")
+        later.query("of_one", sql.format("one"))
+        later.run(seal=True)
+        later.stream("other", frame, timestamp="ts")
+        later.query("of_other", sql.format("other"))
+        later.run(seal=True)
+        for name in ("of_one", "of_other"):
+            assert sorted(row.n for row in later.results(name).collect()) == [20, 100]

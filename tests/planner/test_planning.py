@@ -195,6 +195,26 @@ def test_a_plan_of_the_background_is_taken_over_without_a_gap():
     assert sorted(map(sorted, members(left).values())) == [[1, 2, 3, 4]]
 
 
+def test_queries_that_are_moving_do_not_move_back_before_they_have_arrived():
+    """Who moved back to an operator that still answers it would be answered by nobody for a while."""
+    queries, present = apart()
+    (alike,) = {operator.alike for operator in present.operators.values()}
+    sharing, separate = Settings(nodes=1, optimizer="max_share"), Settings(nodes=1, optimizer="no_share")
+    together = rewoven(present, "events", alike, Observed(), sharing)
+    moving = planned(queries, present, proposed=together, settings=sharing)
+    assert any(not m.stays for o in moving.operators.values() for m in o.members.values())
+    back = planned(queries, moving, replace(RAN, latest=150), separate, proposed=present)
+    assert [dict(o.members) for o in back.operators.values()] == [
+        dict(o.members) for o in moving.operators.values()
+    ]
+
+
+def test_a_query_that_was_bound_again_gets_passes_for_what_it_means_now():
+    made = planned({1: bound(Window(40, 5))})
+    again = planned({1: bound(Window(40, 5), where="`events`.`v` > 1")}, made)
+    assert [shared.demand.where for shared in again.inputs["events"].passes] == ["`events`.`v` > 1"]
+
+
 def test_a_plan_for_other_windows_is_not_taken_over():
     queries, present = apart()
     (alike,) = {operator.alike for operator in present.operators.values()}

@@ -174,7 +174,10 @@ class OperatorPlan:
     def runs_as(self, other: OperatorPlan) -> bool:
         """Whether another operator has the same queries, in the same structure and place; their prices may
         differ. By identity: to compare ten thousand queries takes long."""
-        same = self.members is other.members or self.members == other.members
+        same = self.members is other.members or (
+            self.members == other.members
+            and all(m.output.of is other.members[n].output.of for n, m in self.members.items())
+        )
         return same and (self.shared, self.node, self.ports) == (other.shared, other.node, other.ports)
 
     def with_members(self, members: Mapping[int, Member]) -> OperatorPlan:

@@ -81,7 +81,10 @@ def rewoven(
     It takes its time, so it is made in the background; `plan` takes it over, as `proposed`.
     """
     read = present.inputs.get(stream, InputPlan(stream))
-    draft = Draft(stream, {}, observed, settings, present, operators=present.of_stream(stream), read=read)
+    draft = Draft(
+        stream, {}, observed, settings, present, operators=present.of_stream(stream),
+        last_operator=present.last_operator, read=read,
+    )  # fmt: skip
     operators = draft.by_class.get(alike, [])
     staying = [operator for operator in operators if operator.windows]
     if not staying:

@@ -155,7 +155,7 @@ class WindowAggregate:
             yield answers
 
     def advance_each(self, until: int) -> Iterator[tuple[Window, pa.Table]]:
-        """Close the slices of all windows that end by `until`, and answer these; each table has its window."""
+        """Close the slices of all windows that end by `until`: their answers, each table with its window."""
         self._closed_rows = 0
         if until <= self.evaluated:
             return

@@ -32,6 +32,8 @@ def take_over(draft: Draft) -> Draft:
         planned, present = wanted.get(alike), [operator.windows for operator in operators]
         if planned is None or set().union(*planned) != set().union(*present):
             continue
+        if any(not member.stays for operator in operators for member in operator.members.values()):
+            continue  # who moved back to where it is still answered would be answered by nobody for a while
         if sorted(map(sorted, planned)) != sorted(sorted(windows) for windows in present if windows):
             draft = _moved(draft, operators, planned)
     return draft

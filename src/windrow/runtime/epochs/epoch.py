@@ -302,12 +302,11 @@ class Epochs:
         part: Part, plan: PhysicalPlan, answers: _Answers, suspects: Suspects, number: int
     ) -> list[StoredQuery]:
         """The queries of a stream as they are after the epoch; those that are as they were, themselves."""
-        joined = {
-            query: member.joined
-            for number in part.operators
-            if number in plan.operators
-            for query, member in plan.operators[number].members.items()
-        }
+        joined: dict[int, int | None] = {}
+        for operator in (plan.operators[each] for each in part.operators if each in plan.operators):
+            for each, member in operator.members.items():
+                if each not in joined or member.stays is False:  # one that moves at once came to the first
+                    joined[each] = member.joined
         after = []
         for query in part.queries:
             stored, answered = query.stored, answers.by_query.get(query.stored.id, Answered())

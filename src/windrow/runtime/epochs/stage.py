@@ -132,7 +132,8 @@ class StreamRunner:
         self.checkpoint = home.checkpoint(stream.name)
         self.clock = clock
         self._source = source
-        self._experience = Experience()
+        read = plan.plan.inputs.get(stream.name)
+        self._experience = Experience() if read is None else read.experience
         self._named: ColumnsByName | None = None
         self._next_look, self._pause = 0, 1
 
@@ -322,6 +323,9 @@ class StreamRunner:
         observed, proposal = self.observed(), self.replanner.proposal
         look = self._is_time_to_look()
         present = self._plan.plan
+        operators = present.of_stream(self.stream.name).values()
+        if any(not member.stays for operator in operators for member in operator.members.values()):
+            proposal = None  # until those that move have arrived
         plan = self._plan.planned(
             self.stream.name, [query.asked for query in running], observed, proposal, look=look
         )

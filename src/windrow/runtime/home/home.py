@@ -195,9 +195,10 @@ class Home:
             Catalog.note_epoch(database, epoch)
             reach("transaction open")
         reach("epoch committed")
-        for path in epoch.unneeded:
-            with suppress(OSError):  # it no longer exists for anybody; the next start sweeps it away
-                (self.path / path).unlink(missing_ok=True)
+        with self.reading_slices:  # another stream may be reading its own from the same file
+            for path in epoch.unneeded:
+                with suppress(OSError):  # it no longer exists for anybody; the next start sweeps it away
+                    (self.path / path).unlink(missing_ok=True)
         reach("old files removed")
 
     def _check_order(self, epoch: Epoch) -> None:

@@ -82,8 +82,9 @@ class SliceLog:
 
     def write(self, epoch: int, states: Iterable[State]) -> DataFile:
         """Write the states of an epoch's operators."""
-        listed = {file.path for file in self.files()}
-        self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
+        with self._home.reading_slices:
+            listed = {file.path for file in self.files()}
+            self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
         path = self._home.new_path(f"slices/{OPERATORS}", epoch, "slices")
         segments = write_file(path, states)
         self._segments[self._home.name_of(path)] = segments
@@ -113,11 +114,12 @@ class SliceLog:
 
     def segments(self, file: DataFile) -> list[Segment]:
         """What a file holds; its checksum is compared the first time."""
-        if file.path not in self._segments:
+        found = self._segments.get(file.path)
+        if found is None:
             path = self._home.path / file.path
             check(path, file.bytes, file.checksum)
-            self._segments[file.path] = _index(path)
-        return self._segments[file.path]
+            found = self._segments[file.path] = _index(path)
+        return found
 
     def merge(self, files: list[DataFile], path: Path, alive: set[int]) -> DataFile:
         """Write several files, oldest first, as one, without what nobody needs."""

@@ -69,7 +69,9 @@ class CurrentPlan:
         look: bool = True,
     ) -> PhysicalPlan:
         """The plan in which these queries over a stream run, which takes effect when it is committed."""
+        asked = list(asked)
         with self._one_at_a_time:  # or operators of two streams get the same number
+            self._look_for(query.output.query for query in asked)
             made = plan(
                 stream, asked, observed, self.settings, self.plan, proposed=proposed,
                 last_operator=self._last_operator, whole=whole, anew=anew, look=look,
@@ -92,6 +94,12 @@ class CurrentPlan:
     def give_up_tasks(self) -> None:
         """Let the driver hold all operators from now on."""
         self.settings = replace(self.settings, nodes=1)
+
+    def _look_for(self, queries: Iterable[int]) -> None:
+        """Read the plan anew if it has queries that this engine was not told of when it was read."""
+        missing = set(queries) - self.plan.outputs.keys()
+        if missing and not missing.isdisjoint(self._home.catalog.planned_queries()):
+            self.forget()
 
     def _read(self) -> None:
         """Read the plan from the catalog, as far as it is of queries of this engine that run."""

@@ -137,7 +137,9 @@ class Executor:
         def load() -> None:
             with suppress(WindrowError, OSError):  # the epoch that needs it will say so
                 for plan in operators:
-                    self._state(plan, evaluated(plan), NOBODY, NOBODY)
+                    with self._lock(plan.id):
+                        if plan.id not in self._states:  # else an epoch has it, perhaps by a newer plan
+                            self._state(plan, evaluated(plan), NOBODY, NOBODY)
 
         thread = Thread(target=load, name="windrow preload", daemon=True)
         self._preloading = [*(other for other in self._preloading if other.is_alive()), thread]

@@ -134,9 +134,12 @@ def _read_input(stored: StoredInput, operators: Mapping[int, OperatorPlan], *, p
                 operator.alike, one["separate"], one["optimizer"], one["groups"], one["groups_observed"]
             )
     demands = {number: operator.demand for number, operator in operators.items()}
+    made = _passes(given["passes"], demands) if passes else ()
+    # Values that were not worth being counted are tried again with the batch after the next.
+    uncounted = {shared.place: 1 for shared in made if isinstance(shared, Pass) and shared.row_by_row}
     return InputPlan(
         stored.stream,
-        _passes(given["passes"], demands) if passes else (),
+        made,
         classes,
         given["nodes"],
         given["rate"],
@@ -145,7 +148,8 @@ def _read_input(stored: StoredInput, operators: Mapping[int, OperatorPlan], *, p
             frozenset(learned["scattered"]),
             frozenset(map(frozenset, learned["crowded"])),
             learned["groups"],
-            weaves=learned["weaves"],
+            uncounted,
+            learned["weaves"],
         ),
     )
 

@@ -21,7 +21,8 @@ class FileTables(Database):
         """The files of a kind (and owner), oldest first."""
         rows = self.rows(
             "SELECT path, kind, owner, first_epoch, last_epoch, rows, earliest, latest, level, bytes, "
-            "checksum FROM files WHERE kind = ? AND owner = coalesce(?, owner) ORDER BY first_epoch, path",
+            "checksum FROM files WHERE kind = ? AND owner = coalesce(?, owner) "
+            "ORDER BY first_epoch, last_epoch, path",
             kind, owner,
         )  # fmt: skip
         return [DataFile(self._inside(path), *rest) for path, *rest in rows]

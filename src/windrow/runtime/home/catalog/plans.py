@@ -51,6 +51,10 @@ class PlanTables(Database):
             for (number, shared, node, price), of_operator in groupby(rows, lambda row: row[:4])
         ]  # fmt: skip
 
+    def planned_queries(self) -> set[int]:
+        """The numbers of the queries that are in an operator."""
+        return {query for (query,) in self.rows("SELECT DISTINCT query FROM members")}
+
     def evaluated(self) -> dict[int, int]:
         """Up to where operators have been answered, by their numbers; not of those that no epoch has had."""
         return dict(self.rows("SELECT id, evaluated FROM operators WHERE evaluated IS NOT NULL"))
