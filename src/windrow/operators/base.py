@@ -69,39 +69,14 @@ class Operator(HeldState, Protocol):
         """
 
 
-class WindowOperator(Protocol):
+class WindowOperator(HeldState, Protocol):
     """The running state of the window of one query, which `SingleQuery` makes an operator of."""
-
-    @property
-    def entries(self) -> int:
-        """How many partials and rows it holds."""
-
-    @property
-    def bytes(self) -> int:
-        """About how much memory they take."""
-
-    @property
-    def groups_known(self) -> int:
-        """How many groups it knows."""
-
-    @property
-    def horizon(self) -> int:
-        """Closed slices that begin before this are no longer needed."""
-
-    def closes(self, until: int) -> bool:
-        """Whether advancing that far could answer anything."""
 
     def push(self, partials: pa.Table) -> None:
         """Take in what a pass has collected from a batch; a query may have several passes."""
 
     def advance(self, until: int) -> Iterator[pa.Table]:
         """No row before this instant will come any more: answer what is final."""
-
-    def closed_slices(self) -> pa.Table:
-        """At rest: what the last `advance` closed and a window still needs."""
-
-    def open_slices(self) -> pa.Table:
-        """At rest: what may still change."""
 
     def restore(
         self,

@@ -61,11 +61,11 @@ class SingleQuery:
             number = np.full(len(table), self.query, np.int32)
             yield 0, table.append_column(QUERY, pa.array(number))
 
-    def closed_slices(self) -> pa.Table:
+    def closed_slices(self) -> pa.Table | None:
         """At rest: what the last `advance` closed and a window still needs."""
         return self.window.closed_slices()
 
-    def open_slices(self) -> pa.Table:
+    def open_slices(self) -> pa.Table | None:
         """At rest: what may still change."""
         return self.window.open_slices()
 

@@ -85,13 +85,15 @@ class BatchPass(ABC):
     demands: Mapping[Any, Demand]
     """What is asked for, by who asks."""
 
-    weavable = False
-    """Whether it only lifts partials in the JVM, so that others may be woven into one pass with it."""
-
     @property
     def demand(self) -> Demand:
         """Any of the demands: all are of the same stream and tables."""
         return next(iter(self.demands.values()))
+
+    @property
+    def weavable(self) -> bool:
+        """Whether it only lifts partials in the JVM, so that others may be woven into one pass with it."""
+        return False
 
     @property
     @abstractmethod

@@ -56,7 +56,7 @@ class Pass(BatchPass):
     """Whether `Counts` are collected uncounted, because most groups would be of one row."""
 
     @property
-    def weavable(self) -> bool:  # type: ignore[override]
+    def weavable(self) -> bool:
         """Whether it collects partials alone."""
         return self.contents is None
 

@@ -28,12 +28,20 @@ class RunningQuery:
     """Whether the sink may have missed answers: it has just come, or it has failed."""
     sink_error: BaseException | None = None
     """Why the sink failed."""
+    _output: OutputPlan | None = None
 
     @property
     def output(self) -> OutputPlan:
-        """The query as a plan has it."""
-        stored = self.stored
-        return OutputPlan(stored.id, stored.name, self.plan, stored.schema_id, retain=stored.retain)
+        """The query as a plan has it; made once, since every batch asks for it, of ten thousand too."""
+        stored, made = self.stored, self._output
+        if (
+            made is None
+            or made.of is not self.plan
+            or (made.query, made.retain) != (stored.id, stored.retain)
+        ):
+            made = OutputPlan(stored.id, stored.name, self.plan, stored.schema_id, retain=stored.retain)
+            self._output = made
+        return made
 
     @property
     def asked(self) -> Asked:
