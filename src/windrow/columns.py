@@ -6,6 +6,11 @@ Windrow's, and not of the stream or the query, has its name here and nowhere els
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
 # instants
 
 BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
@@ -48,12 +53,22 @@ EPOCH = "_epoch"
 WINDOW_START, WINDOW_END, WINDOW_ROW = "window_start", "window_end", "window_row"
 """When a window begins and ends, and, where it counts rows, with which one it ends."""
 TIME, OP, EXPIRES = "_ts", "_op", "_exp"
-"""Of a change: when it is of, whether something is added or taken away, and when that ends by itself."""
+"""Of a change, or a row that is answered as it is: when it is of, whether it is added or taken away, and
+when that ends by itself."""
 LATE_BY = "_late_by"
 """How late a row was."""
 
 RESERVED = frozenset({QUERY, EPOCH, OP, TIME, EXPIRES, LATE_BY})
 """What the columns of a query's results cannot be called."""
+
+
+def time_column(names: Collection[str]) -> str:
+    """Which column of results says when they are of: of a change its own time, of an evaluation its end.
+
+    >>> time_column(["_ts", "room"]), time_column(["window_start", "window_end", "room"])
+    ('_ts', 'window_end')
+    """
+    return TIME if TIME in names else WINDOW_END
 
 
 def key_name(place: int) -> str:

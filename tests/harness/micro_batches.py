@@ -81,7 +81,7 @@ class Feed:
 
 
 def _rows(table):
-    return sorted(map(repr, table.select(sorted(table.column_names)).to_pylist()))
+    return [] if table is None else sorted(map(repr, table.select(sorted(table.column_names)).to_pylist()))
 
 
 @contextmanager

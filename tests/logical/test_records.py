@@ -57,6 +57,8 @@ STATEMENTS = [
     f"SELECT COLLECT_LIST(struct(i, map(s, m))) AS l, COUNT(array(t)) AS c FROM events {W}",
     f"SELECT VAR_POP(i) AS v, KURTOSIS(i) AS k, VAR_POP(l) AS w FROM events {W}",
     f"SELECT EXTRACT(HOUR FROM ts) AS h, COUNT(*) AS n FROM events {W} GROUP BY 1",
+    "SELECT ts, s, i * 2L AS twice, struct(i, s) AS both FROM events WHERE i > 0 OR s IS NULL",
+    "SELECT * FROM flights",
     f"SELECT f.origin AS o, ROUND(AVG(dep_delay), 2) AS r FROM flights {W} AS f WHERE dep_delay > 0 GROUP BY ORIGIN",
     f"SELECT date_trunc('HOUR', ts) AS h, upper(origin), COUNT(*) FROM flights {W} GROUP BY h, upper(origin)",
     f"SELECT a.name, COUNT(1) FROM flights {W} f LEFT JOIN airlines a ON f.carrier = a.carrier GROUP BY 1",

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from windrow.aggregates import Call, aggregate
 from windrow.columns import aggregate_name
-from windrow.logical import AggregateQuery, Output, Scan, Stream
+from windrow.logical import AggregateQuery, BoundQuery, Output, Scan, SelectQuery, Stream
 from windrow.planner.draft import Asked
 from windrow.planner.plan import OutputPlan
 
@@ -36,11 +36,23 @@ def bound(
         for place, item in enumerate(chosen)
     )
     return AggregateQuery(
-        Scan(STREAM, ("ts", "k", "v")), (), where, window, keys, tuple(pa.string() for _ in keys),
-        tuple(chosen), outputs, None,
-    )  # type: ignore[arg-type]  # fmt: skip
+        scan=Scan(STREAM, ("ts", "k", "v")),
+        enrichments=(),
+        where=where,
+        window=window,
+        keys=keys,
+        key_types=tuple(pa.string() for _ in keys),
+        aggregates=tuple(chosen),  # type: ignore[arg-type]
+        outputs=outputs,
+    )
 
 
-def asked(number: int, query: AggregateQuery, answered: int | None = None) -> Asked:
+def selection(*expressions: str, where: str | None = None) -> SelectQuery:
+    """A query over `events` without a window."""
+    outputs = tuple(Output(f"a{n}", sql, pa.int32(), sql) for n, sql in enumerate(expressions))
+    return SelectQuery(scan=Scan(STREAM, ("ts", "k", "v")), enrichments=(), where=where, outputs=outputs)
+
+
+def asked(number: int, query: BoundQuery, answered: int | None = None) -> Asked:
     """A query as a planner is asked for it."""
     return Asked(OutputPlan(number, f"q{number}", query, f"schema of {len(query.outputs)}"), answered)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.planner.queries import COUNT, MAX, MEDIAN, SUM, bound
+from tests.planner.queries import COUNT, MAX, MEDIAN, SUM, bound, selection
 from tests.planner.test_planning import RAN, planned
 from windrow.planner import Bounds
 from windrow.planner.plan import NOTHING
@@ -26,6 +26,11 @@ QUERIES = st.lists(
             st.sampled_from([(SUM,), (SUM, MAX), (COUNT,), (MEDIAN,), (MEDIAN, SUM)]),
             st.sampled_from([(), ("k",), ("v",), ("k", "v")]),
             st.sampled_from([None, "`events`.`v` > 1", "`events`.`v` > 2"]),
+        ),
+        st.builds(
+            lambda items, where: selection(*items, where=where),
+            st.sampled_from([("`events`.`v`",), ("`events`.`k`", "`events`.`v` + 1")]),
+            st.sampled_from([None, "`events`.`v` > 1"]),
         ),
         st.builds(lambda rows, slide: bound(RowWindow(rows, slide)), st.integers(1, 9), st.integers(1, 9)),
     ),

@@ -21,6 +21,8 @@ QUERIES = {
     "few": "SELECT k, SUM(v) AS total FROM events [RANGE 8 SECONDS SLIDE 4 SECONDS] WHERE v > 0 GROUP BY k",
     "middle": "SELECT MEDIAN(v) AS m FROM events [RANGE 10 SECONDS SLIDE 5 SECONDS]",
     "rows": "SELECT AVG(v) AS a FROM events [ROWS 40 SLIDE 15]",
+    "hot": "SELECT ts, v FROM events WHERE v > 0.5",
+    "all": "SELECT * FROM events",
     "computed": "SELECT SUM(v) * 2 AS twice FROM events [RANGE 6 SECONDS SLIDE 3 SECONDS]",
 }
 
@@ -78,13 +80,14 @@ def test_a_failed_epoch_leaves_plan_and_states_as_the_home_has_them(spark, tmp_p
     files = Files(spark, tmp_path / "in")
     files.add(0, 1)  # batches are fed by hand
     with engine_on(files, tmp_path / "home") as engine:
-        for name in ("sums", "by_k", "middle", "rows"):
+        for name in ("sums", "by_k", "middle", "rows", "hot"):
             engine.query(name, QUERIES[name])
         with feeding(engine, "events") as feed:
             feed.batch(events(spark, 0, 15), 0)
             feed.batch(events(spark, 15, 30), 1)
             engine.query("most", QUERIES["most"])
             engine.query("few", QUERIES["few"])
+            engine.query("all", QUERIES["all"])
 
             def fail():
                 raise ZeroDivisionError("not now")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from windrow.api.own_functions import OwnFunctions
     from windrow.api.relations import Relations
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import Request, StoredQuery
     from windrow.runtime.spark.analysis import SparkAnalyst
@@ -41,7 +41,7 @@ class Bound:
 
     new: NewQuery
     statement: Query
-    plan: AggregateQuery
+    plan: BoundQuery
     sink: Callable[[int, pa.Table], None] | None
 
 

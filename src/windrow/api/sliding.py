@@ -27,7 +27,7 @@ from windrow.batch.several_passes import Collected, apart, one_pass_sql, togethe
 from windrow.columns import END_OF_TIME, SLICE, aggregate_name, key_name
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
-from windrow.logical import Stream, bind, quoted
+from windrow.logical import AggregateQuery, Stream, bind, quoted
 from windrow.operators.aggregate.contents_state import of_no_rows
 from windrow.operators.aggregate.group_keys import GroupKeys
 from windrow.operators.aggregate.window_aggregate import WindowAggregate
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from windrow.api.live import Live
-    from windrow.logical import AggregateQuery
 
 INPUT = "input"
 RANGE = "window_range"
@@ -97,6 +96,7 @@ def sliding(
         for name, function in own.items():
             functions.add(name, function)
         first = bind(spec.query(spec.windows[0]), {INPUT: stream}, analyst, functions.known)
+        assert isinstance(first, AggregateQuery), "its statement has a window"
     except StatementError as error:  # its place is in a statement that the caller did not write
         raise WindrowError(f"{error.problem}; {error.hint}" if error.hint else error.problem) from error
     plans = {str(i): replace(first, window=window) for i, window in enumerate(spec.windows)}

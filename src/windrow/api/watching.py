@@ -12,6 +12,7 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+from windrow.columns import TIME
 from windrow.runtime.logs import event
 from windrow.runtime.watch.shown import Shown as Shown
 from windrow.runtime.watch.shown import answers as answers
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 
 
 class Watch:
-    """The last evaluation of a query: `print(watch)`, or in a notebook a table that stays up to date.
+    """The last evaluation of a query, or the latest answers of one without a window: `print(watch)`, or in a
+    notebook a table that stays up to date.
 
     It does so as long as somebody holds it (a name, or the cell that ends in it), until `stop()` or until the
     engine is closed. `latest` is the same as an Arrow table, None before the first answers.
@@ -135,16 +137,27 @@ class Watch:
         if self.latest is None:
             return f"{self.query}: no answers yet{', stopped' if self.stopped else ''}"
         of_epoch = f", epoch {self.epoch:,}" if self.epoch is not None else ""
-        count = f"{len(self.latest):,} answer{'s'[: len(self.latest) != 1]}"
+        number = min(len(self.latest), self._rows) if self._by_time else len(self.latest)
+        count = f"{'latest ' if self._by_time else ''}{number:,} answer{'s'[: number != 1]}"
         return f"{self.query}: {count}{of_epoch}{', stopped' if self.stopped else ''}"
 
     def _rest(self) -> str:
-        left = 0 if self.latest is None else len(self.latest) - self._rows
+        left = 0 if self.latest is None or self._by_time else len(self.latest) - self._rows
         return f"and {left:,} more" if left > 0 else ""
 
+    @property
+    def _by_time(self) -> bool:
+        """Whether answers have a time each."""
+        return self.latest is not None and TIME in self.latest.column_names
+
     def _shown(self) -> pa.Table | None:
-        """The first of the answers, in an order that stays from epoch to epoch."""
-        return None if self.latest is None else _in_order(self.latest).slice(0, self._rows)
+        """The first of the answers of an evaluation, in an order that stays from epoch to epoch; of answers
+        that have a time each, the last."""
+        if self.latest is None:
+            return None
+        if self._by_time:
+            return self.latest.slice(max(len(self.latest) - self._rows, 0))
+        return _in_order(self.latest).slice(0, self._rows)
 
 
 class Watches:

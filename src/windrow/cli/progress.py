@@ -115,7 +115,7 @@ class RunProgress:
             totals.answers += count
             totals.quarantined = None  # it runs, so it has been resumed if it was
             if name in report.latest:
-                totals.last = cell(report.latest[name]["window_end"][0].as_py())
+                totals.last = cell(report.latest_time(name))
         for name, why in report.quarantined.items():
             self.totals.setdefault(name, QueryTotals()).quarantined = why
         if self._live is None:

@@ -198,6 +198,10 @@ def check_that_one_runs(eng: windrow.Engine) -> None:
         raise QueryFailed(f"{reasons}\nno query is left to run; resume or drop them, and run again")
 
 
+WITHOUT_ORDER = ("map<", "variant")
+"""Types that Spark does not sort by."""
+
+
 def show_unnamed(eng: windrow.Engine, rows: int) -> None:
     """The latest answers of the queries that have no name."""
     failed = quarantined(eng)
@@ -206,7 +210,11 @@ def show_unnamed(eng: windrow.Engine, rows: int) -> None:
             continue
         answers = eng.results(name)
         total = answers.count()
-        columns = [f"`{column.replace('`', '``')}`" for column in answers.columns]
+        columns = [
+            f"`{field.name.replace('`', '``')}`"
+            for field in answers.schema
+            if not any(word in field.dataType.simpleString() for word in WITHOUT_ORDER)
+        ]
         if rows and total > rows:
             last = answers.orderBy(columns, ascending=False).limit(rows)
             note = f"the last {rows:,} of {total:,} answers; --rows 0 prints all"

@@ -13,6 +13,7 @@ from windrow.planner.passes.bounds import Bounds
 from windrow.planner.passes.grouped import Pass
 from windrow.planner.passes.lifted import LiftedPass
 from windrow.planner.passes.rows import RowPass
+from windrow.planner.passes.selected import SelectedPass
 from windrow.planner.passes.woven import WovenPass
 from windrow.slicing import RowWindow, composite, composite_slide, cutty, cutty_per_window, edges, slices
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from windrow.aggregates.contents import Contents
     from windrow.explain.overview import StreamOverview, TreeOverview
     from windrow.final import Choice
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
     from windrow.planner import BatchPass
     from windrow.slicing import Cuts, Window
 
@@ -58,11 +59,15 @@ def details(streams: Sequence[StreamOverview], *, sql: bool = False) -> Iterator
 
 
 def _query(
-    name: str, query: AggregateQuery, tree: TreeOverview | None, choices: Mapping[Operation, Choice]
+    name: str, query: BoundQuery, tree: TreeOverview | None, choices: Mapping[Operation, Choice]
 ) -> Iterator[str]:
     yield f"  query {name}"
     yield from (f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(query.steps()))
-    yield f"    slices: {_describe_slices(query.window)}"
+    window = next(iter(query.time_windows), query.row_window)
+    if window is None:
+        yield f"    results: {query.pattern.value}, by {query.time_column}; no state"
+        return
+    yield f"    slices: {_describe_slices(window)}"
     yield from (f"    values: {line}" for line in _contents(query))
     if shares := _describe_shares(query):
         yield f"    shares: {shares}"
@@ -75,7 +80,7 @@ def _query(
         if operation not in needed:  # what counting rows needs beside the query's aggregates
             continue
         hinted = choice.algorithm.name == query.algorithm
-        why = describe_choice(choice, slices_per_window(query.window), hinted=hinted)
+        why = describe_choice(choice, slices_per_window(window), hinted=hinted)
         if operation.interpreted:
             asked = "as the hint asks; " if hinted else ""
             why = f"{asked}merged in Python; chosen by the costs measured for {operation.like}"
@@ -98,6 +103,17 @@ def _(shared: RowPass) -> list[str]:
     given = dict.fromkeys(readable(sql) for sql in (*shared.demand.keys, *shared.values.values()))
     ties = f", then by {', '.join(shared.order)}" if shared.order else ""
     return [f"sort rows by event time{ties}", f"collect {', '.join(given) or 'the rows'} of each row"]
+
+
+@_steps.register
+def _(shared: SelectedPass) -> list[str]:
+    readable = shared.demand.readable
+    conditions = [readable(condition) for condition in shared.conditions]
+    if "true" in conditions:
+        kept = "keep all rows"
+    else:
+        kept = f"keep rows by {some(len(conditions), 'predicate')}: {listed(conditions, between='; ')}"
+    return [kept, f"hand over {listed(map(readable, shared.values), MOST_LIFTED)}"]
 
 
 @_steps.register
@@ -129,7 +145,7 @@ def _(shared: Pass) -> list[str]:
     return [f"cut rows {describe_cuts(shared.cuts)}{_describe_pattern(shared)}", f"{lifted}{_by(shared)}"]
 
 
-def _contents(query: AggregateQuery) -> list[str]:
+def _contents(query: BoundQuery) -> list[str]:
     """Which values are kept, and for what."""
     served: dict[Contents, list[str]] = {}
     for item in query.aggregates:
@@ -186,7 +202,7 @@ def _describe_slices(window: Window | RowWindow) -> str:
     return f"{technique}, {per_window} a window, cut {describe_cuts(cuts, _rows)}"
 
 
-def _describe_shares(query: AggregateQuery) -> str:
+def _describe_shares(query: BoundQuery) -> str:
     """The partials that serve several of a query's aggregates."""
     users: dict[Partial, list[str]] = {}
     for aggregate in query.aggregates:

@@ -51,7 +51,7 @@ def _stream(at: str, stream: StreamOverview) -> Iterator[str]:
             yield _node(f"{here}_t{group[0].number}", list(_trees(group)))
             yield f"{here} -> {here}_t{group[0].number};"
     if stream.own:
-        yield _node(f"{at}_own", ["state of their own", some(len(stream.own), "query")])
+        yield _node(f"{at}_own", [stream.own_title, some(len(stream.own), "query")])
         for source in sorted({passes[name] for name in stream.own}):
             yield f"{at}_p{source} -> {at}_own;"
 

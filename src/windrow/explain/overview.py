@@ -22,11 +22,13 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Operation
     from windrow.final import Choice
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
     from windrow.planner import BatchPass
     from windrow.planner.plan import InputPlan, OperatorPlan, PhysicalPlan, Structure
     from windrow.planner.sharing import Tree, WindowSet
     from windrow.slicing import Cuts
+
+NO_WINDOW = "no window: each row is answered as it comes"
 
 
 @dataclass(eq=False)
@@ -38,7 +40,7 @@ class TreeOverview:
     """Whether it is there already; otherwise it is how the optimizer would begin."""
     shared: bool
     """Whether one structure answers all windows; a query that was always alone has the one that suits it."""
-    queries: Mapping[str, AggregateQuery]
+    queries: Mapping[str, BoundQuery]
     woven: Tree
     structures: tuple[Structure, ...]
     joining: int
@@ -71,7 +73,7 @@ class ClassOverview:
     keys: tuple[str, ...]
     where: str | None
     tables: tuple[str, ...]
-    queries: Mapping[str, AggregateQuery]
+    queries: Mapping[str, BoundQuery]
     trees: list[TreeOverview]
     optimizer: str | None
     """Which one planned the trees, and whether time was short; None if they run already."""
@@ -110,19 +112,27 @@ class StreamOverview:
     """Rows a second."""
     rate_observed: bool
     classes: list[ClassOverview]
-    own: Mapping[str, AggregateQuery]
-    """Queries that have a state of their own."""
+    own: Mapping[str, BoundQuery]
+    """Queries that have an operator of their own."""
     passes: list[BatchPass]
     nodes: int
     """How many Spark tasks hold trees; 1: the driver does."""
-    by_operator: Mapping[int, Mapping[str, AggregateQuery]]
+    by_operator: Mapping[int, Mapping[str, BoundQuery]]
     """The queries of each operator, by its number."""
     choices: Mapping[str, Mapping[Operation, Choice]]
     """The final aggregators of queries that share theirs with nobody, by the name of the query."""
 
-    def queries_of(self, shared: BatchPass) -> dict[str, AggregateQuery]:
+    def queries_of(self, shared: BatchPass) -> dict[str, BoundQuery]:
         """The queries that a pass over a batch is for."""
         return {name: query for number in shared.demands for name, query in self.by_operator[number].items()}
+
+    @property
+    def own_title(self) -> str:
+        """What the queries have in common that have an operator of their own."""
+        stateless = [why_alone(query) == NO_WINDOW for query in self.own.values()]
+        if not any(stateless):
+            return "state of their own"
+        return "no window" if all(stateless) else "on their own"
 
     @property
     def queries(self) -> int:
@@ -152,8 +162,10 @@ def overview(plan: PhysicalPlan, running: PhysicalPlan = NOTHING) -> list[Stream
     return [_stream(read, operators, running) for read, operators in streams if operators]
 
 
-def why_alone(query: AggregateQuery) -> str:
-    """Why a query has a state of its own."""
+def why_alone(query: BoundQuery) -> str:
+    """Why a query has an operator of its own."""
+    if query.handed_over:
+        return NO_WINDOW
     if query.row_window is not None:
         return "windows of rows"
     if query.algorithm is not None:
@@ -165,7 +177,7 @@ def why_alone(query: AggregateQuery) -> str:
 
 def _stream(read: InputPlan, operators: Mapping[int, OperatorPlan], running: PhysicalPlan) -> StreamOverview:
     classes: dict[Hashable, list[OperatorPlan]] = {}
-    own: dict[str, AggregateQuery] = {}
+    own: dict[str, BoundQuery] = {}
     for operator in operators.values():
         if operator.alike is None:
             own |= _queries(operator)
@@ -211,7 +223,7 @@ def _tree(operator: OperatorPlan, running: PhysicalPlan) -> TreeOverview:
     )  # fmt: skip
 
 
-def _queries(operator: OperatorPlan) -> dict[str, AggregateQuery]:
+def _queries(operator: OperatorPlan) -> dict[str, BoundQuery]:
     """The queries of an operator by name, without those that are about to leave it, unless all are."""
     members = operator.members.values()
     staying = [member for member in members if member.stays] or members

@@ -257,7 +257,7 @@ def _class_nodes(stream: StreamOverview, colours: dict[int, str]) -> list[_Node]
             cluster = place if many else len(nodes)
             nodes.append(_Node(label, colours[id(one.trees[0])], hint, list(one.queries), cluster))
     if stream.own:
-        nodes.append(_Node("state of their own", OWN, "", list(stream.own), len(nodes)))
+        nodes.append(_Node(stream.own_title, OWN, "", list(stream.own), len(nodes)))
     return _merged(nodes, "class")
 
 
@@ -274,7 +274,7 @@ def _tree_nodes(
                 if id(tree) in chosen:
                     tagged.append((node, tree))
     if stream.own:
-        nodes.append(_Node("", OWN, "state of their own", list(stream.own), len(nodes)))
+        nodes.append(_Node("", OWN, stream.own_title, list(stream.own), len(nodes)))
     return _merged(nodes, "tree", [node for node, _ in tagged]), tagged
 
 

@@ -10,7 +10,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from windrow.cql import format_duration
-from windrow.explain.overview import why_alone
+from windrow.explain.overview import NO_WINDOW, why_alone
 from windrow.explain.words import (
     listed,
     of_a_core,
@@ -59,13 +59,15 @@ def summary(stream: StreamOverview) -> Iterator[str]:
     for name, query in stream.own.items():
         why.setdefault(why_alone(query), []).append(name)
     for reason, names in why.items():
-        alone = f"{some(len(names), 'query')} with a state of {'its' if len(names) == 1 else 'their'} own"
+        own = f"with a state of {'its' if len(names) == 1 else 'their'} own"
+        alone = f"{some(len(names), 'query')} {'without a state' if reason == NO_WINDOW else own}"
         yield f"  {alone} ({reason}): {listed(names, MOST_NAMES)}"
 
 
 def counts(stream: StreamOverview) -> str:
     """How many of each there are."""
-    own = f" ({len(stream.own):,} with a state of their own)" if stream.own and stream.classes else ""
+    alone = stream.own_title.replace("state", "with a state").replace("no window", "without a window")
+    own = f" ({len(stream.own):,} {alone})" if stream.own and stream.classes else ""
     parts = [some(stream.queries, "query") + own]
     if stream.classes:
         parts += [some(len(stream.classes), "class"), some(len(stream.trees), "tree")]

@@ -1,22 +1,26 @@
 """The logical plan: statements bound against real schemas."""
 
 from windrow.columns import aggregate_name, key_name
+from windrow.logical.aggregate import AggregateQuery, describe
 from windrow.logical.bind.binder import ANSWERS, bind
 from windrow.logical.bind.questions import Analyst, quoted, view_name
 from windrow.logical.fingerprint import surroundings
-from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, describe
+from windrow.logical.query import BoundQuery, Enrich, Output, Scan
 from windrow.logical.records import PlanRecords
 from windrow.logical.relation import Relation, Stream, Table
+from windrow.logical.select import SelectQuery
 
 __all__ = [
     "ANSWERS",
     "AggregateQuery",
     "Analyst",
+    "BoundQuery",
     "Enrich",
     "Output",
     "PlanRecords",
     "Relation",
     "Scan",
+    "SelectQuery",
     "Stream",
     "Table",
     "aggregate_name",

@@ -4,7 +4,7 @@ A record is text: a seal, and then seven lines of JSON,
 
     sources      the stream, its columns in use, and the tables joined to it
     where        Spark SQL, or null
-    window       ["time", range, slide, offset] or ["rows", rows, slide, partitioned]
+    window       ["time", range, slide, offset] or ["rows", rows, slide, partitioned], or null
     keys         Spark SQL and type of each
     aggregates   function, arguments, constants, DISTINCT, IGNORE NULLS, FILTER, types, and type of the answer
     outputs      name, Spark SQL, type, and the answer column that it is, of each
@@ -26,18 +26,21 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from sqlglot import parse_one
 
 from windrow.aggregates import FUNCTIONS, Call, share_moments
+from windrow.logical.aggregate import AggregateQuery
 from windrow.logical.bind.calls import spark_sql
 from windrow.logical.bind.questions import view_name
 from windrow.logical.fingerprint import fingerprint, lasts
 from windrow.logical.harmless import harmless
-from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan
+from windrow.logical.query import BoundQuery, Enrich, Output, Scan
 from windrow.logical.relation import Stream, Table
+from windrow.logical.select import SelectQuery
 from windrow.logical.types_at_rest import type_from_json, type_to_json
 from windrow.slicing import RowWindow, Window
 
@@ -82,7 +85,7 @@ class PlanRecords:
         self._known_sources: dict[str, Sources | None] = {}
         self._made: dict[tuple[Callable[[str], Any], str], Any] = {}
 
-    def write(self, query: Query, plan: AggregateQuery) -> str | None:
+    def write(self, query: Query, plan: BoundQuery) -> str | None:
         """The record of a plan that has just been bound; None if its statement has to be bound each time."""
         lines = _unless_it_fails(_lines, plan) if lasts(query) else None
         sources = self._sources(lines[0]) if lines is not None else None
@@ -91,7 +94,7 @@ class PlanRecords:
             return None
         return "\n".join([self._seal(query.select_sql, sources, lines), *lines])
 
-    def read(self, sql: str, record: str) -> AggregateQuery | None:
+    def read(self, sql: str, record: str) -> BoundQuery | None:
         """The plan of a SELECT, as binding would make it; None if that is not certain: bind it again."""
         seal, *lines = record.split("\n")
         sources = self._sources(lines[0]) if len(lines) == LINES else None
@@ -113,7 +116,7 @@ class PlanRecords:
             self._known_sources[line] = _unless_it_fails(_sources, line, relations)
         return self._known_sources[line]
 
-    def _plan(self, lines: Sequence[str], sources: Sources) -> AggregateQuery | None:
+    def _plan(self, lines: Sequence[str], sources: Sources) -> BoundQuery | None:
         parts = []
         for line, make in zip(lines[1:], PARTS, strict=True):
             if (make, line) not in self._made:
@@ -121,9 +124,19 @@ class PlanRecords:
             parts.append(self._made[make, line])
         if any(part is None for part in parts):
             return None
-        (where,), window, (keys, key_types), aggregates, outputs, rest = parts
-        scan, enrichments = sources.scan, sources.enrichments
-        return AggregateQuery(scan, enrichments, where, window, keys, key_types, aggregates, outputs, *rest)
+        (where,), (window,), (keys, key_types), aggregates, outputs, (having, algorithm) = parts
+        kind = SelectQuery if window is None else partial(AggregateQuery, window=window)
+        return kind(
+            scan=sources.scan,
+            enrichments=sources.enrichments,
+            where=where,
+            keys=keys,
+            key_types=key_types,
+            aggregates=aggregates,
+            outputs=outputs,
+            having=having,
+            algorithm=algorithm,
+        )
 
 
 def _unless_it_fails(make: Callable[..., Made], *given: Any) -> Made | None:
@@ -138,20 +151,24 @@ def _unless_it_fails(make: Callable[..., Made], *given: Any) -> Made | None:
 # writing
 
 
-def _lines(plan: AggregateQuery) -> list[str]:
-    window = plan.window
+def _lines(plan: BoundQuery) -> list[str]:
     parts: list[Any] = [
         [plan.stream.name, plan.scan.columns, [[joined.table, joined.join] for joined in plan.enrichments]],
         plan.where,
-        ["rows", window.rows, window.slide, window.partitioned]
-        if isinstance(window, RowWindow)
-        else ["time", window.range, window.slide, window.offset],
+        _written_window(plan),
         list(zip(plan.keys, map(type_to_json, plan.key_types), strict=True)),
         list(map(_written, plan.aggregates)),
         [[o.name, o.expression, type_to_json(o.type), o.answer] for o in plan.outputs],
         [plan.having, plan.algorithm],
     ]
     return [json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in parts]
+
+
+def _written_window(plan: BoundQuery) -> list[Any] | None:
+    for window in plan.time_windows:
+        return ["time", window.range, window.slide, window.offset]
+    rows = plan.row_window
+    return None if rows is None else ["rows", rows.rows, rows.slide, rows.partitioned]
 
 
 def _written(aggregate: Aggregate) -> list[Any]:
@@ -198,15 +215,18 @@ def _where(line: str) -> tuple[str | None]:
     return (_expression_or_none(json.loads(line)),)
 
 
-def _window(line: str) -> Window | RowWindow:
-    kind, size, slide, last = json.loads(line)
+def _window(line: str) -> tuple[Window | RowWindow | None]:
+    given = json.loads(line)
+    if given is None:
+        return (None,)
+    kind, size, slide, last = given
     if not _whole(size) > 0 < _whole(slide):
         raise ValueError("a window without length")
     if kind == "time":
-        return Window(size, slide, _whole(last))
+        return (Window(size, slide, _whole(last)),)
     if kind != "rows":
         raise ValueError(f"{kind!r} is no kind of window")
-    return RowWindow(size, slide, _flag(last))
+    return (RowWindow(size, slide, _flag(last)),)
 
 
 def _keys(line: str) -> tuple[tuple[str, ...], tuple[pa.DataType, ...]]:

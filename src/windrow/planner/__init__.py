@@ -1,6 +1,6 @@
 """From bound queries to what runs: shared passes over the stream, and algorithms."""
 
-from windrow.planner.algorithms import plan_window_aggregation, window_operator
+from windrow.planner.algorithms import operator_for, plan_window_aggregation
 from windrow.planner.passes.base import BatchPass, Demand, Tally
 from windrow.planner.passes.bounds import Bounds, tally_sql
 from windrow.planner.passes.experience import Experience
@@ -21,10 +21,10 @@ __all__ = [
     "RowPass",
     "Tally",
     "WovenPass",
+    "operator_for",
     "plan_passes",
     "plan_window_aggregation",
     "share_passes",
     "sharing_class",
     "tally_sql",
-    "window_operator",
 ]

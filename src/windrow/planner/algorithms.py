@@ -1,14 +1,18 @@
-"""A bound query to what runs after Spark: its window operator, with an algorithm for each operation."""
+"""A bound query to what runs after Spark: its operator, with an algorithm for each operation."""
 
 from __future__ import annotations
 
+from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from windrow.final import choose
+from windrow.logical import AggregateQuery, SelectQuery
 from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
 from windrow.operators.rows.ordered_windows import OrderedWindows, order_counts
 from windrow.operators.rows.partitioned_row_windows import PartitionedRowWindows
 from windrow.operators.rows.row_windows import RowWindows
+from windrow.operators.selection import Selection
+from windrow.operators.single_query import SingleQuery
 from windrow.slicing import RowWindow, cutty_per_window, slices
 
 if TYPE_CHECKING:
@@ -16,14 +20,36 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Aggregate, Operation
     from windrow.final import Choice, Costs
-    from windrow.logical import AggregateQuery
-    from windrow.operators.base import WindowOperator
+    from windrow.logical import BoundQuery
+    from windrow.operators.base import Operator, WindowOperator
     from windrow.slicing import Window
 
 
+@singledispatch
+def operator_for(
+    bound: BoundQuery, query: int, choices: Mapping[Operation, Choice], complete_after: int | None
+) -> Operator:
+    """The operator of one query, whose number is given, as it is before the first row; with the algorithms
+    that were chosen for it. `complete_after`: rows up to this instant had passed when the query came."""
+    raise NotImplementedError(type(bound).__name__)
+
+
+@operator_for.register(AggregateQuery)
+def _(
+    bound: AggregateQuery, query: int, choices: Mapping[Operation, Choice], complete_after: int | None
+) -> Operator:
+    return SingleQuery(query, window_operator(bound, choices), complete_after)
+
+
+@operator_for.register(SelectQuery)
+def _(
+    bound: SelectQuery, query: int, choices: Mapping[Operation, Choice], complete_after: int | None
+) -> Operator:
+    return Selection(query, bound.stream.time_type)
+
+
 def window_operator(query: AggregateQuery, choices: Mapping[Operation, Choice]) -> WindowOperator:
-    """The operator that keeps the state of a query, as it is before the first row, with the algorithms that
-    were chosen for it."""
+    """What keeps the state of a query's window, with the algorithms that were chosen for it."""
     if query.row_window is not None:
         return _row_operator(query.row_window)(_aggregation(query, (query.row_window.on_numbers,), choices))
     aggregation = _aggregation(query, query.time_windows, choices)
@@ -31,7 +57,7 @@ def window_operator(query: AggregateQuery, choices: Mapping[Operation, Choice]) 
     return OrderedWindows(aggregation) if ordered else WindowAggregate(aggregation)
 
 
-def choose_for_operator(query: AggregateQuery, costs: Costs | None = None) -> dict[Operation, Choice]:
+def choose_for_operator(query: BoundQuery, costs: Costs | None = None) -> dict[Operation, Choice]:
     """The algorithms of the operator that keeps the state of a query: for each operation the cheapest."""
     if query.row_window is None:
         return choose_algorithms(query, query.aggregates, costs, query.time_windows)
@@ -53,17 +79,21 @@ def plan_window_aggregation(
 
 
 def choose_algorithms(
-    query: AggregateQuery,
+    query: BoundQuery,
     aggregates: Iterable[Aggregate],
     costs: Costs | None = None,
     windows: Sequence[Window] = (),
 ) -> dict[Operation, Choice]:
-    """For each operation the cheapest admissible algorithm, or the one that a hint names."""
+    """For each operation the cheapest admissible algorithm, or the one that a hint names; none are needed
+    without a window."""
+    window = windows[-1] if windows else query.row_window
+    if window is None:
+        return {}
     operations = dict.fromkeys(
         column.operation for item in aggregates for partial in item.partials for column in partial.columns
     )
     partitioned = query.row_window is not None and query.row_window.partitioned
-    per_window = slices_per_window(windows[-1] if windows else query.window)
+    per_window = slices_per_window(window)
     return {
         operation: choose(
             operation, per_window, max(len(windows), 1), costs, partitioned=partitioned, hint=query.algorithm

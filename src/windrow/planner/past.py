@@ -9,7 +9,7 @@ from windrow.slicing import slices
 
 if TYPE_CHECKING:
     from windrow.aggregates import Partial
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
     from windrow.planner.plan import OperatorPlan
     from windrow.slicing import Comb
 
@@ -36,7 +36,7 @@ class Past:
                 if following <= member.until:  # as the operator reckons what it holds
                     self._held_from = min(self._held_from, following - window.range)
 
-    def complete_after(self, query: AggregateQuery) -> int | None:
+    def complete_after(self, query: BoundQuery) -> int | None:
         """Windows of a query that begin later than this could be answered; None: no window could."""
         (window,) = query.time_windows
         needed = [self._cut_since(comb) for comb in slices(window).cuts.combs]

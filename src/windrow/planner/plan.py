@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Aggregate, Operation
     from windrow.final import Choice
-    from windrow.logical import AggregateQuery, Enrich, Scan, Stream
+    from windrow.logical import BoundQuery, Enrich, Scan, Stream
     from windrow.planner.passes.base import BatchPass, Demand
     from windrow.planner.sharing.tree import Tree
     from windrow.slicing import Cuts, RowWindow, Window
@@ -41,14 +41,22 @@ class OutputPlan:
     query: int
     """The number of the query."""
     name: str
-    of: AggregateQuery = field(compare=False)
+    of: BoundQuery = field(compare=False)
     """The bound query."""
     schema_id: str
     """Answers with the same columns are written to the same files."""
-    time_column: str = "window_end"
-    """The column of the answers that says when they are of, by which they are kept and read."""
     retain: int | None = None
-    """For how many microseconds of that time answers are kept; None: for ever."""
+    """For how many microseconds of their time answers are kept; None: for ever."""
+
+    @property
+    def time_column(self) -> str:
+        """The column of the answers that says when they are of, by which they are kept and read."""
+        return self.of.time_column
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        """How its answers come to an end."""
+        return self.of.pattern
 
 
 @dataclass(frozen=True)
@@ -290,7 +298,7 @@ class PhysicalPlan:
 class JointDemand:
     """What an operator of several queries asks of the rows: the windows and aggregates of all."""
 
-    of: AggregateQuery
+    of: BoundQuery
     """One of the queries: all have the same rows and groups."""
     time_windows: tuple[Window, ...]
     aggregates: tuple[Aggregate, ...]
@@ -326,12 +334,17 @@ class JointDemand:
         """None: queries that share an operator have windows of time."""
         return None
 
+    @property
+    def handed_over(self) -> tuple[str, ...]:
+        """Nothing: queries that share an operator group their rows."""
+        return ()
+
     def readable(self, sql: str) -> str:
         """An expression as a person would write it."""
         return self.of.readable(sql)
 
 
-def demand_of(queries: Iterable[AggregateQuery]) -> Demand:
+def demand_of(queries: Iterable[BoundQuery]) -> Demand:
     """What queries with the same rows and groups ask of the rows together."""
     asked = list(queries)
     if len(asked) == 1:

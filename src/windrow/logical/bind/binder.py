@@ -1,8 +1,9 @@
 """A parsed SELECT to a bound plan: every name looked up, every type known, everything odd refused.
 
 1. Refuse what a window query cannot have.
-2. FROM: one stream with a window, then unchanging tables; columns are resolved against them.
-3. WHERE and GROUP BY become Spark SQL; aggregates are lifted out of SELECT and HAVING.
+2. FROM: one stream, then unchanging tables; columns are resolved against them.
+3. WHERE and GROUP BY become Spark SQL; aggregates are lifted out of SELECT and HAVING. Without a window there
+   are none, and the SELECT list is Spark SQL over the rows.
 4. Spark types the keys, arguments and answers, and so checks them as it would check any query.
 """
 
@@ -22,13 +23,16 @@ from windrow.cql import RowWindow as RowWindowNode
 from windrow.cql import name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
 from windrow.final import named, refuse_mismatch
+from windrow.logical.aggregate import AggregateQuery, window_columns
 from windrow.logical.bind.calls import is_aggregate, spark_sql
 from windrow.logical.bind.lift import Lift
 from windrow.logical.bind.questions import quoted, types, view_name
 from windrow.logical.bind.refuse import function_name, refuse
 from windrow.logical.bind.scope import Scope
-from windrow.logical.plan import AggregateQuery, Enrich, Output, Scan, window_columns
+from windrow.logical.bind.stars import without_stars
+from windrow.logical.query import Enrich, Output, Scan
 from windrow.logical.relation import Stream, Table
+from windrow.logical.select import SelectQuery
 from windrow.slicing import RowWindow, Window
 
 if TYPE_CHECKING:
@@ -39,6 +43,7 @@ if TYPE_CHECKING:
     from windrow.aggregates import Function
     from windrow.cql import Query
     from windrow.logical.bind.questions import Analyst, Asked
+    from windrow.logical.query import BoundQuery
     from windrow.logical.relation import Relation
 
 ANSWERS = "answers"
@@ -49,7 +54,7 @@ def bind(
     relations: Mapping[str, Relation],
     spark: Analyst,
     functions: Mapping[str, Function] = FUNCTIONS,
-) -> AggregateQuery:
+) -> BoundQuery:
     """The plan of a query over known relations, with these aggregate functions."""
     return _Binder(query, relations, spark, functions).bind()
 
@@ -73,10 +78,9 @@ class _Binder:
         self.lift = Lift(self.scope, self.keys, self.window_columns, functions)
         self.partition: RowWindowNode | None = None
 
-    def bind(self) -> AggregateQuery:
+    def bind(self) -> BoundQuery:
         refuse(self.query)
         stream, window = self._bind_stream()
-        self.window_columns |= window_columns(window, stream)
         joins = self.select.args.get("joins") or []
         tables = [self._bind_table(join) for join in joins]
         self._check_functions()
@@ -84,18 +88,23 @@ class _Binder:
             Enrich(table.name, self._join_sql(join, table)) for join, table in zip(joins, tables, strict=True)
         )
         where = self._bind_where()
+        source = f"{view_name(stream.name)} AS {quoted(stream.name)}"
+        joined = [(e.join, join.args.get("on") or join) for e, join in zip(enrichments, joins, strict=True)]
+        if window is None:
+            outputs = self._rows(source, joined, where)
+            return SelectQuery(
+                scan=self._scan(stream), enrichments=enrichments, where=where, outputs=tuple(outputs)
+            )
+        self.window_columns |= window_columns(window, stream)
         self.keys += self._bind_keys()
         self._check_partition()
         lifted = [(item, self.lift(_unaliased(item))) for item in self.select.selects]
         having_node = self.select.args.get("having")
         having = spark_sql(self.lift(self._spelled_out(having_node.this))) if having_node else None
-        source = f"{view_name(stream.name)} AS {quoted(stream.name)}"
-        joined = [(e.join, join.args.get("on") or join) for e, join in zip(enrichments, joins, strict=True)]
         key_types, aggregates = self._types(source, joined, where)
         outputs = self._outputs(lifted, having, key_types, aggregates)
-        columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
         return AggregateQuery(
-            scan=Scan(stream, tuple(name for name in stream.columns if name in columns)),
+            scan=self._scan(stream),
             enrichments=enrichments,
             where=where,
             window=window,
@@ -106,6 +115,11 @@ class _Binder:
             having=having,
             algorithm=self._hint(aggregates),
         )
+
+    def _scan(self, stream: Stream) -> Scan:
+        """The columns of the stream that have been resolved by now."""
+        columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
+        return Scan(stream, tuple(name for name in stream.columns if name in columns))
 
     def _fail(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
         place = name_span(node) if name else span(node)
@@ -127,10 +141,10 @@ class _Binder:
             raise self._fail(f"unknown stream or table '{table.name}'", table, hint, name=True)
         return relation
 
-    def _bind_stream(self) -> tuple[Stream, Window | RowWindow]:
+    def _bind_stream(self) -> tuple[Stream, Window | RowWindow | None]:
         clause = self.select.args.get("from_") or self.select.args.get("from")
         if clause is None:
-            raise self._fail("a query needs FROM and a stream with a window", self.select)
+            raise self._fail("a query needs FROM and a stream", self.select)
         relation = self._relation(clause.this)
         window = window_of(clause.this)
         if isinstance(relation, Table):
@@ -142,15 +156,23 @@ class _Binder:
                 "put the stream first and JOIN the table",
                 name=True,
             )
-        if window is None:
+        if window is None and self._aggregates():
             raise self._fail(
                 f"stream '{relation.name}' needs a window", clause.this,
                 f"write {relation.name} [RANGE 1 HOUR SLIDE 5 MINUTES]", name=True,
             )  # fmt: skip
         self._add(clause.this, relation)
+        if window is None:
+            return relation, None
         if isinstance(window, RowWindowNode):
             return relation, self._bind_row_window(window)
         return relation, Window(window.range, window.slide, window.offset)
+
+    def _aggregates(self) -> bool:
+        """Whether the statement groups rows, so that it has to say of which time."""
+        if self.select.args.get("group") or self.select.args.get("having"):
+            return True
+        return any(self._is_aggregate(node) for item in self.select.selects for node in item.walk())
 
     def _bind_row_window(self, window: RowWindowNode) -> RowWindow:
         for join in self.select.args.get("joins") or []:
@@ -357,6 +379,35 @@ class _Binder:
 
     # the SELECT list
 
+    def _rows(self, source: str, joins: Sequence[Asked], where: str | None) -> list[Output]:
+        """The result columns of a query without a window: Spark SQL over the rows."""
+        self._refuse_hints()
+        items = without_stars(self.select.selects, self.scope)
+        names = [self._output_name(item) for item in items]
+        self._check_names(items, names)
+        expressions = [spark_sql(self.scope.resolve(_unaliased(item))) for item in items]
+        asked = list(zip(expressions, items, strict=True))
+        condition = (where, self.select.args["where"]) if where else None
+        relations = {relation.name: relation.columns for relation in self.scope.relations.values()}
+        found = types(self.spark, self.query, asked, source, relations, joins, condition)
+        return [
+            Output(name, sql, of_type, answer=sql)
+            for name, sql, of_type in zip(names, expressions, found, strict=True)
+        ]
+
+    def _refuse_hints(self) -> None:
+        hint = self.select.args.get("hint")
+        for node in hint.expressions if hint else []:
+            raise self._fail(f"{node.name.upper()} has no meaning without a window", node, name=True)
+
+    def _check_names(self, items: Sequence[exp.Expr], names: Sequence[str]) -> None:
+        counts = Counter([*self.window_columns, *(name.lower() for name in names)])
+        for item, name in zip(items, names, strict=True):
+            if name.lower() in RESERVED:
+                raise self._fail(f"the name '{name}' is Windrow's own", item, "use another alias")
+            if counts[name.lower()] > 1:
+                raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
+
     def _outputs(
         self,
         lifted: list[tuple[exp.Expr, exp.Expr]],
@@ -374,12 +425,7 @@ class _Binder:
             if node.name.lower() not in self.window_columns or item.alias
         ]
         names = [self._output_name(item) for item, _ in lifted]
-        counts = Counter([*self.window_columns, *(name.lower() for name in names)])
-        for (item, _), name in zip(lifted, names, strict=True):
-            if name.lower() in RESERVED:
-                raise self._fail(f"the name '{name}' is Windrow's own", item, "use another alias")
-            if counts[name.lower()] > 1:
-                raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
+        self._check_names([item for item, _ in lifted], names)
         expressions = [spark_sql(node) for _, node in lifted]
         asked = [(sql, item) for sql, (item, _) in zip(expressions, lifted, strict=True)]
         condition = (having, self.select.args["having"]) if having else None

@@ -1,4 +1,4 @@
-"""SELECT clauses that are valid Spark SQL but have no meaning, or no implementation yet, over windows."""
+"""SELECT clauses that are valid Spark SQL but have no meaning, or no implementation yet, over streams."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.cql import span
+from windrow.cql import span, window_of
 from windrow.errors import StatementError
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ OUTSIDE = {"reflect", "try_reflect", "java_method"}
 
 
 def refuse(query: Query) -> None:
-    """Raise a StatementError for the first clause or function that a window query cannot have."""
+    """Raise a StatementError for the first clause or function that a continuous query cannot have."""
     select = query.select
+    spelled_out = () if _has_window(select) else select.selects
     for clause, problem in CLAUSES.items():
         value = select.args.get(clause)
         if value:
@@ -63,13 +64,17 @@ def refuse(query: Query) -> None:
     for node in select.walk():
         for kind, problem in NODES.items():
             if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
+                if isinstance(node, exp.Star) and any(
+                    item is node or item is node.parent for item in spelled_out
+                ):
+                    continue
                 raise StatementError(problem, query.text, *span(node))
         if not isinstance(node, exp.Func):
             continue
         name = function_name(node)
         if name in UNSTABLE:
             raise StatementError(
-                f"{name}() changes by itself, so a window's answer would not be repeatable",
+                f"{name}() changes by itself, so answers would not be repeatable",
                 query.text,
                 *_place(node),
             )
@@ -80,6 +85,11 @@ def refuse(query: Query) -> None:
                 *span(node),
                 "register a function of your own with Spark, and call that",
             )
+
+
+def _has_window(select: exp.Select) -> bool:
+    clause = select.args.get("from_") or select.args.get("from")
+    return clause is not None and window_of(clause.this) is not None
 
 
 def _place(node: exp.Expr | None) -> tuple[int, int]:

@@ -65,6 +65,10 @@ class Demand(Protocol):
     def aggregates(self) -> tuple[Aggregate, ...]:
         """The aggregates that are to be computed, each once."""
 
+    @property
+    def handed_over(self) -> tuple[str, ...]:
+        """What is wanted of each row that fulfils WHERE, as Spark SQL; nothing where rows are grouped."""
+
     def readable(self, sql: str) -> str:
         """An expression as a person would write it."""
 

@@ -27,12 +27,13 @@ from windrow.planner.passes.base import (
 )
 from windrow.planner.passes.bounds import instants_sql
 from windrow.planner.passes.experience import BATCHES_UNCOUNTED
-from windrow.planner.passes.lifted import LiftedPass, lifted_passes
+from windrow.planner.passes.lifted import lifted_passes
 from windrow.planner.passes.rows import RowPass
+from windrow.planner.passes.selected import selected_passes
 from windrow.slicing import cuts_for_pass
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     import pyarrow as pa
 
@@ -172,14 +173,18 @@ class Pass(BatchPass):
         return {"kind": "grouped", "partials": [asked[partial] for partial in self.partials]}
 
 
-def share_passes(demands: Mapping[Any, Demand]) -> list[Pass | RowPass | LiftedPass]:
+def share_passes(demands: Mapping[Any, Demand]) -> Sequence[BatchPass]:
     """The fewest passes in which those who ask share only what costs neither of them anything.
 
     Who asks is in as many of them as it needs.
     """
     groups: dict[tuple[object, ...], dict[Any, Demand]] = {}
     for who, demand in demands.items():
-        alike: tuple[object, ...] = (demand.stream.name, demand.enrichments, demand.where, demand.keys)
+        alike: tuple[object, ...] = (demand.stream.name, demand.enrichments)
+        if demand.handed_over:  # conditions may differ: rows say which they fulfil
+            groups.setdefault(alike, {})[who] = demand
+            continue
+        alike = (*alike, demand.where, demand.keys)
         if demand.row_window is not None:
             # The order of rows depends on the columns in use, and must not on what others use.
             alike = (*alike, demand.row_window.partitioned, demand.scan.columns)
@@ -187,8 +192,10 @@ def share_passes(demands: Mapping[Any, Demand]) -> list[Pass | RowPass | LiftedP
     return [shared for some in groups.values() for shared in _passes(some)]
 
 
-def _passes(demands: Mapping[Any, Demand]) -> list[Pass | RowPass | LiftedPass]:
-    """The passes for those who ask for the same rows and groups."""
+def _passes(demands: Mapping[Any, Demand]) -> Sequence[BatchPass]:
+    """The passes for those who ask for the same rows and groups, or for rows as they are."""
+    if any(demand.handed_over for demand in demands.values()):
+        return selected_passes(demands)
     if any(demand.row_window is not None for demand in demands.values()):
         return [RowPass(demands, partials_of(demands))]
     grouped: dict[Any, Demand] = {}
@@ -206,7 +213,7 @@ def _passes(demands: Mapping[Any, Demand]) -> list[Pass | RowPass | LiftedPass]:
             kind = type(contents), contents.argument
             by_contents.setdefault(kind, {})[who] = demand
             kinds[kind] = contents
-    made: list[Pass | RowPass | LiftedPass] = []
+    made: list[BatchPass] = []
     if grouped:
         made.append(Pass(grouped, tuple(partials)))
     made += [Pass(some, contents=kinds[kind]) for kind, some in by_contents.items()]

@@ -11,21 +11,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.aggregates.contents import contents_of
-from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
 
 
-def sharing_class(query: AggregateQuery) -> Hashable | None:
-    """What queries that may share a tree have in common; None for one that has its state alone.
+def sharing_class(query: BoundQuery) -> Hashable | None:
+    """What queries that may share a tree have in common; None for one that has an operator alone.
 
-    Alone are windows of rows, aggregates that need the values themselves or that Python lifts, and
-    queries that ask for an algorithm by a hint.
+    Alone are queries without a window of time, aggregates that need the values themselves or that Python
+    lifts, and queries that ask for an algorithm by a hint.
     """
-    if isinstance(query.window, RowWindow) or query.algorithm is not None:
+    if not query.time_windows or query.algorithm is not None:
         return None
     for aggregate in query.aggregates:
         if contents_of(aggregate) is not None or any(p.lifted_in_python for p in aggregate.partials):

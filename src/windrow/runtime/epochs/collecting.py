@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame
 
-    from windrow.logical import AggregateQuery, Stream
+    from windrow.logical import BoundQuery, Stream
     from windrow.planner import BatchPass, Bounds, Experience, Tally
     from windrow.planner.plan import OperatorPlan
     from windrow.runtime.spark.patience import Patience
@@ -178,7 +178,7 @@ class Collecting:
         if again:  # whole: what one operator gets must be cut alike
             found |= self._run_alone(again, experience, plans.keys() - failed.keys())
 
-    def _check_tables(self, query: AggregateQuery) -> None:
+    def _check_tables(self, query: BoundQuery) -> None:
         for table in {enrichment.table for enrichment in query.enrichments}:
             try:
                 self._patience.through(partial(read_table, self._tables[table]))

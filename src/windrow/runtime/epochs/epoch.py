@@ -346,8 +346,7 @@ class Epochs:
                     OperatorSize(number, work.until, held.entries, held.bytes, held.groups_known)
                 )
         epoch.plan = self._plan.change(after)
-        if states:
-            epoch.files.append(self._log.write(epoch.number, states))
+        epoch.files += self._log.write(epoch.number, states)
         alive = (self._home.catalog.operator_ids() | after.operators.keys()) - set(epoch.plan.gone)
         epoch.unneeded += self._log.unneeded(horizons, alive)
         for part in parts:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from windrow.columns import time_column
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from datetime import datetime
 
     import pyarrow as pa
 
@@ -28,7 +31,7 @@ class EpochReport:
     answers: Mapping[str, int] = field(default_factory=dict)
     """Answers written, by query."""
     latest: Mapping[str, pa.Table] = field(default_factory=dict)
-    """The last evaluation of each query that had answers."""
+    """The last evaluation of each query that had answers, or its latest answers if each has its own time."""
     quarantined: Mapping[str, str] = field(default_factory=dict)
     """Queries that failed in it, with the reason."""
     commit_seconds: float = 0.0
@@ -40,3 +43,9 @@ class EpochReport:
     plans_failed: int = 0
     """How often trees could not be planned anew since the engine started, a fault of Windrow's that costs
     speed, not answers; the log has the reasons."""
+
+    def latest_time(self, query: str) -> datetime:
+        """The time of the last of a query's latest answers."""
+        answers = self.latest[query]
+        last: datetime = answers[time_column(answers.column_names)][-1].as_py()
+        return last

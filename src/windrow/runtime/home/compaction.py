@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.columns import QUERY, WINDOW_END
+from windrow.columns import QUERY, time_column
 from windrow.errors import HomeError
 from windrow.runtime.faults import reach
 from windrow.runtime.home.durable import check, reading
@@ -199,7 +199,8 @@ class Compactor:
         if sum(file.bytes or 0 for file in files) <= SORTED_BYTES:
             table = pa.concat_tables([kept(_read(found)) for found in paths], promote_options="default")
             if files[0].kind == "results":
-                table = table.sort_by([(QUERY, "ascending"), (WINDOW_END, "ascending")])
+                by = time_column(table.column_names)
+                table = table.sort_by([(QUERY, "ascending"), (by, "ascending")])
             with results_writer(path, table.schema) as writer:
                 writer.write_table(table, row_group_size=GROUP_ROWS)
             rows = len(table)
@@ -231,7 +232,8 @@ class Compactor:
 
         def kept(table: pa.Table) -> pa.Table:
             owner = pc.index_in(table[QUERY], queries)
-            recent = pc.greater(table[WINDOW_END].cast(pa.int64()), pc.take(bounds, owner))
+            when = table[time_column(table.column_names)].cast(pa.int64())
+            recent = pc.greater(when, pc.take(bounds, owner))
             return table.filter(pc.and_(pc.is_valid(owner), pc.fill_null(recent, True)))
 
         return kept

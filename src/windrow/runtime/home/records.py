@@ -96,7 +96,7 @@ class StoredQuery:
     """Its sink has had the answers of the epochs up to this one; None: it never had a sink."""
     answers: int = 0
     latest_end: int | None = None
-    """The end of the latest window answered."""
+    """The latest time of an answer: the end of its window, or its own."""
     entries: int = 0
     """Its share of the slices that it has, perhaps with others."""
     state_bytes: int = 0
@@ -113,7 +113,7 @@ class StoredQuery:
 
     @property
     def retained_from(self) -> int | None:
-        """Answers for windows that end before this are gone."""
+        """Answers of this time and earlier are gone."""
         if self.retain is None or self.latest_end is None:
             return None
         return self.latest_end - self.retain
@@ -121,8 +121,8 @@ class StoredQuery:
 
 @dataclass(frozen=True)
 class KeptAnswers:
-    """Which answers of a query can still be asked for: those of windows that end later than `after` (None:
-    however early) and not later than `latest_end` (None: there are none)."""
+    """Which answers of a query can still be asked for: those of a time later than `after` (None: however
+    early) and not later than `latest_end` (None: there are none)."""
 
     query: int
     retain: int | None

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from windrow.columns import EPOCH, QUERY, WINDOW_END
+from windrow.columns import EPOCH, QUERY, TIME, time_column
 from windrow.errors import HomeError
 from windrow.runtime.home.durable import new_path, reading
 from windrow.runtime.home.records import DataFile
@@ -26,15 +26,19 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import StoredQuery
 
 
-def result_schema(query: AggregateQuery) -> pa.Schema:
-    """The columns of a query's results: the window, then the SELECT list."""
-    window = query.window_columns.items()
-    return pa.schema([*window, *((output.name, output.type) for output in query.outputs)])
+LAST_ROWS = 100
+"""So many of the answers that have a time each are the last ones."""
+
+
+def result_schema(query: BoundQuery) -> pa.Schema:
+    """The columns of a query's results: what they say of their time, then the SELECT list."""
+    times = query.time_columns.items()
+    return pa.schema([*times, *((output.name, output.type) for output in query.outputs)])
 
 
 class ResultWriter:
@@ -90,7 +94,7 @@ class _ResultFile:
     def write(self, answers: pa.Table) -> None:
         self.writer.write_table(answers)
         self.rows += len(answers)
-        span = ends(answers)
+        span = times(answers)
         if span is not None:
             self.earliest = span[0] if self.earliest is None else min(self.earliest, span[0])
             self.latest = span[1] if self.latest is None else max(self.latest, span[1])
@@ -102,28 +106,46 @@ def results_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=names)
 
 
-def ends(answers: pa.Table) -> tuple[int, int] | None:
-    """The earliest and the latest window end, in microseconds."""
+def times(answers: pa.Table) -> tuple[int, int] | None:
+    """The earliest and the latest time of answers, in microseconds."""
     if not len(answers):
         return None
-    span = pc.min_max(answers[WINDOW_END].cast(pa.int64()))
+    span = pc.min_max(answers[time_column(answers.column_names)].cast(pa.int64()))
     return span["min"].as_py(), span["max"].as_py()
 
 
 def latest_answers(home: Home, name: str) -> pa.Table | None:
-    """The last evaluation of a query, as committed; None where there are no answers yet. Needs no Spark."""
+    """The last evaluation of a query, as committed; None where there are no answers yet. Needs no Spark.
+
+    Of a query whose answers have a time each, the latest of them.
+    """
     query = home.catalog.query(name)
     if query is None or query.latest_end is None:
         return None
-    end = pa.scalar(query.latest_end).cast(query.schema.field(WINDOW_END).type)
-    last = (pc.field(QUERY) == query.id) & (pc.field(WINDOW_END) == end)
-    found = []
-    for file in home.catalog.files("results", query.schema_id):
-        if file.latest is None or file.latest >= query.latest_end:
+    time = time_column(query.schema.names)
+    wanted = pc.field(QUERY) == query.id
+    since = None
+    if time != TIME:
+        since = query.latest_end
+        wanted &= pc.field(time) == pa.scalar(since).cast(query.schema.field(time).type)
+    found: list[pa.Table] = []
+    for file in reversed(home.catalog.files("results", query.schema_id)):
+        if since is None or file.latest is None or file.latest >= since:
             with reading(home.path / file.path):
-                rows = pq.read_table(home.path / file.path, filters=last)
+                rows = pq.read_table(home.path / file.path, filters=wanted)
             found.append(rows.select(query.schema.names).cast(query.schema))
-    return pa.concat_tables(found) if found else None
+        if since is None and sum(map(len, found)) >= LAST_ROWS:
+            break
+    return last_answers(pa.concat_tables(found[::-1])) if found else None
+
+
+def last_answers(answers: pa.Table) -> pa.Table:
+    """The last evaluation among answers; where these have a time each, the latest of them, in its order."""
+    time = time_column(answers.column_names)
+    if time != TIME:
+        return answers.filter(pc.equal(answers[time], pc.max(answers[time])))
+    order = pc.array_sort_indices(answers[time].combine_chunks(), order="ascending")
+    return answers.take(order[max(len(order) - LAST_ROWS, 0) :])
 
 
 def answers_since(home: Home, query: StoredQuery, epoch: int) -> Iterator[tuple[int, pa.Table]]:

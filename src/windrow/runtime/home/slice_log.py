@@ -54,6 +54,11 @@ class State:
     knows_open: bool = True
     """False in a merged file when a newer one has the open slices."""
 
+    @property
+    def rows(self) -> int:
+        """How many partials and rows there are to write."""
+        return sum(len(table) for table in (self.closed, self.open) if table is not None)
+
 
 class SliceLog:
     """The slice log of a home."""
@@ -80,16 +85,21 @@ class SliceLog:
             if segment.operator == operator
         ]
 
-    def write(self, epoch: int, states: Iterable[State]) -> DataFile:
-        """Write the states of an epoch's operators."""
+    def write(self, epoch: int, states: Iterable[State]) -> list[DataFile]:
+        """Write the states of an epoch's operators: a file, or none where there is nothing to say of any."""
         with self._home.reading_slices:
-            listed = {file.path for file in self.files()}
+            files = self.files()
+            listed = {file.path for file in files}
             self._segments = {name: held for name, held in list(self._segments.items()) if name in listed}
+            known = {segment.operator for file in files for segment in self.segments(file)}
+        states = [state for state in states if state.rows or state.operator in known]
+        if not states:
+            return []
         path = self._home.new_path(f"slices/{OPERATORS}", epoch, "slices")
         segments = write_file(path, states)
         self._segments[self._home.name_of(path)] = segments
         rows = sum(segment.rows for segment in segments)
-        return DataFile(self._home.name_of(path), "slices", OPERATORS, epoch, epoch, rows)
+        return [DataFile(self._home.name_of(path), "slices", OPERATORS, epoch, epoch, rows)]
 
     def unneeded(self, horizons: Mapping[int, int | None], operators: Iterable[int]) -> list[str]:
         """The files that the epoch being committed makes superfluous.

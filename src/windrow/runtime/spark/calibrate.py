@@ -17,7 +17,7 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from windrow.cql import Query, parse
-from windrow.logical import Stream, bind
+from windrow.logical import AggregateQuery, Stream, bind
 from windrow.operators.aggregate.shared_aggregate import Groups, Member, SharedAggregate
 from windrow.planner import Bounds, share_passes
 from windrow.planner.sharing import CostModel
@@ -85,7 +85,9 @@ class _Bench:
         columns = dict(zip(self._all.columns, arrow_schema(self._all.schema).types, strict=True))
         (statement,) = parse(STATEMENT)
         assert isinstance(statement, Query)
-        self._plan = bind(statement, {"readings": Stream("readings", columns, "ts")}, SparkAnalyst(spark))
+        bound = bind(statement, {"readings": Stream("readings", columns, "ts")}, SparkAnalyst(spark))
+        assert isinstance(bound, AggregateQuery), "its statement has a window"
+        self._plan = bound
 
     def rows_and_partials(self) -> dict[str, float]:
         """More rows into as many partials; as many rows into more partials."""

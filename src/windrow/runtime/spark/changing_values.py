@@ -1,7 +1,7 @@
 """What changes by itself in a statement, found by the rules with which Spark replaces it.
 
 `TIMESTAMP 'now'`, `ts > 'yesterday'` and `unix_timestamp()` look like constants, and are the time at which
-Spark plans a job: every batch would get another one, and a window's answer would depend on when it was
+Spark plans a job: every batch would get another one, and an answer would depend on when it was
 computed. Where Spark takes a string for a date is known to Spark alone (`page = 'today'` compares strings):
 so its own rules are run over the analysed statement, and what they would replace is refused.
 
@@ -26,7 +26,7 @@ SPECIAL = re.compile(r"\s*(now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECAS
 """What Spark takes for a date, with a time zone behind it or not. 'epoch' is one too, and never changes."""
 OF_THE_SESSION = "CurrentTimeZone"
 """Spark replaces the session's time zone by the same rule as the time; it is a setting, and stays."""
-WHY = "changes by itself, so a window's answer would not be repeatable"
+WHY = "changes by itself, so answers would not be repeatable"
 
 
 class ChangingValues:

@@ -20,23 +20,23 @@ from windrow.runtime.spark.blame import ENGINE_ERRORS, failure
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
 
 
-def renamed(query: AggregateQuery, answers: pa.Table) -> pa.Table:
+def renamed(query: BoundQuery, answers: pa.Table) -> pa.Table:
     """The result rows of a query that computes nothing from its answers."""
     schema = _schema(query)
-    names = [*query.window_columns, *(o.answer for o in query.outputs), QUERY]
+    names = [*query.time_columns, *(o.answer for o in query.outputs), QUERY]
     return pa.table([answers[name] for name in names], names=schema.names).cast(schema)
 
 
-def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa.Table:
+def project(spark: SparkSession, query: BoundQuery, answers: pa.Table) -> pa.Table:
     """The result rows of a query, from its answers; `_query` stays as it is."""
     if not query.needs_projection:
         return renamed(query, answers)
     schema = _schema(query)
     items = ", ".join(
-        [*query.window_columns, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs)), QUERY]
+        [*query.time_columns, *(f"{o.expression} AS _{i}" for i, o in enumerate(query.outputs)), QUERY]
     )
     having = f" WHERE {query.having}" if query.having else ""
     sql = f"SELECT {items} FROM {view_name(ANSWERS)}{having}"
@@ -50,5 +50,5 @@ def project(spark: SparkSession, query: AggregateQuery, answers: pa.Table) -> pa
         raise failure(error) from error
 
 
-def _schema(query: AggregateQuery) -> pa.Schema:
+def _schema(query: BoundQuery) -> pa.Schema:
     return result_schema(query).append(pa.field(QUERY, pa.int32()))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from windrow.columns import EPOCH, QUERY, WINDOW_END
+from windrow.columns import EPOCH, QUERY, time_column
 from windrow.runtime.spark.committed import read_committed
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def read_results(
     spark: SparkSession, home: Home, query: StoredQuery, last: int | None = None, *, epochs: bool = False
 ) -> DataFrame:
-    """The committed answers of a query: all, or those of windows in the last microseconds."""
+    """The committed answers of a query: all, or those of the last microseconds."""
     earliest = query.retained_from
     if last is not None and query.latest_end is not None:
         earliest = max(query.latest_end - last, earliest if earliest is not None else query.latest_end - last)
@@ -33,6 +33,7 @@ def read_results(
     frame = read_committed(spark, home, files, schema)
     frame = frame.where(F.col(QUERY) == query.id)
     if earliest is not None:
-        bound = pa.scalar(earliest).cast(query.schema.field(WINDOW_END).type).as_py()
-        frame = frame.where(F.col(WINDOW_END) > F.lit(bound))
+        time = time_column(query.schema.names)
+        bound = pa.scalar(earliest).cast(query.schema.field(time).type).as_py()
+        frame = frame.where(F.col(time) > F.lit(bound))
     return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from windrow.columns import QUERY, WINDOW_END
+from windrow.columns import QUERY, time_column
+from windrow.runtime.home.results import last_answers
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,8 +24,9 @@ class Answered:
 
     count: int = 0
     latest_end: int | None = None
+    """The latest time of an answer."""
     last: pa.Table | None = None
-    """Its last evaluation, where somebody watches."""
+    """Its last evaluation, or its latest answers, where somebody watches."""
     kept: list[pa.Table] = field(default_factory=list)
     """All of them, where a sink wants them."""
 
@@ -45,7 +46,7 @@ class Answering:
             return
         self._results.write(schema, rows)
         whose = rows[QUERY].to_numpy()
-        finish = rows[WINDOW_END].cast(pa.int64()).to_numpy()
+        finish = rows[time_column(rows.column_names)].cast(pa.int64()).to_numpy()
         first = np.flatnonzero(np.diff(whose, prepend=-1))
         last = np.append(first[1:], len(whose))
         for place, until, end in zip(
@@ -54,10 +55,10 @@ class Answering:
             query = int(whose[place])
             answered = self.by_query.setdefault(query, Answered())
             answered.count += until - place
-            answered.latest_end = max(end, answered.latest_end or end)
+            answered.latest_end = end if answered.latest_end is None else max(end, answered.latest_end)
             if self.watched or query in self.kept:
                 own = rows.slice(place, until - place).drop_columns([QUERY])
-                answered.last = _last_evaluation(own)
+                answered.last = last_answers(own)
                 if query in self.kept:
                     answered.kept.append(own)
 
@@ -69,8 +70,3 @@ class Answering:
             answered.kept += more.kept
             if more.latest_end is not None and more.latest_end >= (answered.latest_end or more.latest_end):
                 answered.latest_end, answered.last = more.latest_end, more.last
-
-
-def _last_evaluation(answers: pa.Table) -> pa.Table:
-    last = answers[WINDOW_END]
-    return answers.filter(pc.equal(last, pc.max(last)))

@@ -18,6 +18,7 @@ from windrow.planner.passes.experience import Experience
 from windrow.planner.passes.grouped import Pass
 from windrow.planner.passes.lifted import LiftedPass, lifted_in_python
 from windrow.planner.passes.rows import RowPass
+from windrow.planner.passes.selected import SelectedPass
 from windrow.planner.passes.woven import Copy, WovenPass
 from windrow.planner.plan import Edge, InputPlan, Member, OperatorPlan, PhysicalPlan, Price, SharingClass
 from windrow.planner.rules.choose import chosen_for
@@ -183,6 +184,8 @@ def _pass(record: Mapping[str, Any], all_demands: Mapping[int, Demand]) -> Batch
     demands = {number: all_demands[number] for number in record["for"]}
     if record["kind"] == "rows":
         return RowPass(demands, partials_of(demands))
+    if record["kind"] == "selected":
+        return SelectedPass(demands)
     if record["kind"] == "lifted":
         partials = dict.fromkeys(p for demand in demands.values() for p in lifted_in_python(demand))
         return LiftedPass(demands, tuple(partials), record["ordered"])

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
     from windrow.runtime.home.records import StoredQuery
 
 
@@ -22,7 +22,7 @@ class RunningQuery:
     """A query as the home has it, what it was bound to, and where its answers also go."""
 
     stored: StoredQuery
-    plan: AggregateQuery
+    plan: BoundQuery
     sink: Callable[[int, pa.Table], None] | None = None
     behind: bool = True
     """Whether the sink may have missed answers: it has just come, or it has failed."""

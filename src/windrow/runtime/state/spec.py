@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from windrow.operators.aggregate.shared_aggregate import Groups, Member, SharedAggregate
-from windrow.operators.single_query import SingleQuery
-from windrow.planner.algorithms import window_operator
+from windrow.planner.algorithms import operator_for
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Operation
     from windrow.final import Choice
-    from windrow.logical import AggregateQuery
+    from windrow.logical import BoundQuery
     from windrow.operators.base import Operator
     from windrow.planner.plan import OperatorPlan
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 class Shape:
     """What queries have in common that are answered together: the same columns, made in the same way."""
 
-    plan: AggregateQuery
+    plan: BoundQuery
     """Of one of them."""
     schema_id: str
 
@@ -33,8 +32,8 @@ class Shape:
 class OperatorSpec:
     """An operator of a plan, as its state sees it."""
 
-    shared: bool
-    groups: Groups
+    groups: Groups | None
+    """The groups of an operator that is shared; None: it is of one query."""
     members: tuple[Member, ...]
     shapes: tuple[Shape, ...]
     """By the numbers that the members say."""
@@ -51,7 +50,7 @@ class OperatorSpec:
         members = []
         for number, member in plan.members.items():
             query = member.output.of
-            alike = query.aggregates, query.outputs, query.having, number if number in apart else None
+            alike = query.shape, number if number in apart else None
             shape = shapes.setdefault(alike, len(shapes))
             if shape == len(of_shape):
                 of_shape.append(Shape(query, member.output.schema_id))
@@ -62,8 +61,8 @@ class OperatorSpec:
                 )
         first = plan.first
         query = first.output.of
-        groups = Groups(query.keys, query.key_types, query.stream.time_type)
-        return cls(plan.shared, groups, tuple(members), tuple(of_shape), first.joined, plan.choices or {})
+        groups = Groups(query.keys, query.key_types, query.stream.time_type) if plan.shared else None
+        return cls(groups, tuple(members), tuple(of_shape), first.joined, plan.choices or {})
 
     def answered(self) -> OperatorSpec:
         """The operator after an epoch, in which every query has been answered."""
@@ -77,7 +76,6 @@ class OperatorSpec:
 
     def made(self, query: int) -> Operator:
         """The operator, as it is before the first row; `query`: the one that it has, if it is not shared."""
-        if self.shared:
+        if self.groups is not None:
             return SharedAggregate(self.groups, self.members)
-        window = window_operator(self.shapes[0].plan, self.choices)
-        return SingleQuery(query, window, self.complete_after)
+        return operator_for(self.shapes[0].plan, query, self.choices, self.complete_after)

@@ -140,6 +140,7 @@ def _operator(
     """The operator with the state that the driver names: the one here, or the one in the slice log."""
     label, spec, operator = states.pop(each.id, (None, None, None))
     if operator is None or label != each.label:
+        assert each.spec.groups is not None, "only operators that are shared are held by tasks"
         operator = SharedAggregate(each.spec.groups, each.spec.members)
         operator.restore(*read_slices(each.slices), each.evaluated)
         done.read_back += 1

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from windrow.cql import format_duration
 from windrow.runtime.watch.status import instant
-from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -96,21 +95,20 @@ def open_stream(
     waiting: dict[str, OpenWindows | UncountedRows] = {}
     ends = []
     for query in queries:
-        window, stored = query.plan.window, query.stored
+        stored = query.stored
         if not (stored.runs and stored.started):
             continue
-        if isinstance(window, RowWindow):
-            if watermark <= latest:
-                waiting[stored.name] = UncountedRows(instant(watermark))
-            continue
-        answered = watermark
-        if stored.complete_after is not None:  # windows that began before it came are not answered
-            answered = max(answered, stored.complete_after + window.range)
-        first = window.first_evaluation_after(answered)
-        last = window.last_evaluation_until(latest + window.range)
-        if first <= last:
-            waiting[stored.name] = OpenWindows(instant(first), instant(last))
-            ends.append(first)
+        if query.plan.row_window is not None and watermark <= latest:
+            waiting[stored.name] = UncountedRows(instant(watermark))
+        for window in query.plan.time_windows:
+            answered = watermark
+            if stored.complete_after is not None:  # windows that began before it came are not answered
+                answered = max(answered, stored.complete_after + window.range)
+            first = window.first_evaluation_after(answered)
+            last = window.last_evaluation_until(latest + window.range)
+            if first <= last:
+                waiting[stored.name] = OpenWindows(instant(first), instant(last))
+                ends.append(first)
     if not waiting:
         return None
     rows_from = instant(min(ends) + stream.delay) if ends else None

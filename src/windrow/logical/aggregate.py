@@ -1,79 +1,34 @@
-"""The bound plan of a query, from the stream up: scan, enrich, select, aggregate, project.
-
-Every expression is Spark SQL over columns qualified by relation, so that two queries that mean the
-same have the same text; types are Spark's own, as Arrow types.
-"""
+"""A window aggregate over one stream: scan, enrich, select, aggregate, project, from the stream up."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
+from windrow.columns import WINDOW_END, WINDOW_ROW, WINDOW_START
 from windrow.cql.durations import format_duration
+from windrow.logical.patterns import UpdatePattern
+from windrow.logical.query import BoundQuery
 from windrow.slicing import RowWindow
 
 if TYPE_CHECKING:
-    from windrow.aggregates import Aggregate
+    from collections.abc import Hashable
+
     from windrow.logical.relation import Stream
     from windrow.slicing import Window
 
 
-@dataclass(frozen=True)
-class Scan:
-    """Reads the columns in use of one stream."""
+@dataclass(frozen=True, kw_only=True)
+class AggregateQuery(BoundQuery):
+    """One window aggregate over one stream, answered at each evaluation."""
 
-    stream: Stream = field(compare=False)
-    columns: tuple[str, ...] = field(compare=False)
-
-    def __str__(self) -> str:
-        return f"scan {self.stream.name}: {', '.join(self.columns)}"
-
-
-@dataclass(frozen=True)
-class Enrich:
-    """Joins each row with an unchanging table. `join` is the JOIN clause."""
-
-    table: str
-    join: str
-
-    def __str__(self) -> str:
-        return f"enrich: {self.join}"
-
-
-@dataclass(frozen=True)
-class Output:
-    """A result column: Spark SQL over the answer columns of the aggregation."""
-
-    name: str
-    expression: str
-    type: pa.DataType = field(compare=False)
-    answer: str | None = None
-    """The answer column that it is, where it is nothing more."""
-
-
-@dataclass(frozen=True)
-class AggregateQuery:
-    """One window aggregate over one stream."""
-
-    scan: Scan
-    enrichments: tuple[Enrich, ...]
-    where: str | None
     window: Window | RowWindow
-    keys: tuple[str, ...]
-    key_types: tuple[pa.DataType, ...]
-    aggregates: tuple[Aggregate, ...]
-    outputs: tuple[Output, ...]
-    having: str | None
-    algorithm: str | None = None
-    """The final aggregator that a hint asks for."""
 
-    @property
-    def stream(self) -> Stream:
-        """The stream that the window slides over."""
-        return self.scan.stream
+    pattern: ClassVar[UpdatePattern] = UpdatePattern.MONOTONIC  # what was answered at an evaluation stands
+    time_column: ClassVar[str] = WINDOW_END
 
     @property
     def time_windows(self) -> tuple[Window, ...]:
@@ -86,14 +41,14 @@ class AggregateQuery:
         return self.window if isinstance(self.window, RowWindow) else None
 
     @property
-    def window_columns(self) -> dict[str, pa.DataType]:
-        """The columns that every result begins with."""
+    def time_columns(self) -> dict[str, pa.DataType]:
+        """When its window begins and ends, and, counting rows, with which."""
         return window_columns(self.window, self.stream)
 
     @property
-    def needs_projection(self) -> bool:
-        """Whether Spark must compute the SELECT list or HAVING from the answers."""
-        return self.having is not None or any(output.answer is None for output in self.outputs)
+    def shape(self) -> Hashable:
+        """Queries of one operator differ in their windows, and perhaps in this."""
+        return self.aggregates, self.outputs, self.having
 
     def steps(self) -> list[str]:
         """The operators, from the answer down to the stream, for people."""
@@ -123,14 +78,13 @@ class AggregateQuery:
             place = int(match[2])
             return str(self.keys[place] if match[1] == "key" else self.aggregates[place])
 
-        sql = re.sub(r"`_(key|aggregate)(\d+)`", spell, sql).replace("`", "").replace("_windrow_", "")
-        return sql if self.enrichments else sql.replace(f"{self.stream.name}.", "")
+        return super().readable(re.sub(r"`_(key|aggregate)(\d+)`", spell, sql))
 
 
 def window_columns(window: Window | RowWindow, stream: Stream) -> dict[str, pa.DataType]:
     """What a result says about its window: when it begins and ends, and, counting rows, with which."""
-    columns = {"window_start": stream.time_type, "window_end": stream.time_type}
-    return columns | {"window_row": pa.int64()} if isinstance(window, RowWindow) else columns
+    columns = {WINDOW_START: stream.time_type, WINDOW_END: stream.time_type}
+    return columns | {WINDOW_ROW: pa.int64()} if isinstance(window, RowWindow) else columns
 
 
 def describe(window: Window | RowWindow) -> str:

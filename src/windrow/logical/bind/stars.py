@@ -1,0 +1,39 @@
+"""SELECT * and alias.*, spelled out: the columns of all relations, or of one, in their order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.cql import span
+from windrow.errors import StatementError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from windrow.logical.bind.scope import Scope
+
+
+def without_stars(items: Sequence[exp.Expr], scope: Scope) -> list[exp.Expr]:
+    """The items of a SELECT list, with columns in place of stars; errors about them point at the star."""
+    return [spelled for item in items for spelled in _spelled_out(item, scope)]
+
+
+def _spelled_out(item: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
+    star = item.this if isinstance(item, exp.Column) else item
+    if not isinstance(star, exp.Star):
+        yield item
+        return
+    if any(star.args.values()):
+        raise StatementError("* EXCEPT is not supported yet", scope.text, *span(item), "name the columns")
+    wanted = item.table if isinstance(item, exp.Column) else ""
+    aliases = [alias for alias in scope.relations if wanted.lower() in ("", alias.lower())]
+    if not aliases:
+        known = ", ".join(scope.relations)
+        raise StatementError(f"unknown relation '{wanted}'", scope.text, *span(item), f"there are {known}")
+    for alias in aliases:
+        for name in scope.relations[alias].columns:
+            yield exp.column(
+                exp.to_identifier(name, quoted=True), exp.to_identifier(alias, quoted=True)
+            ).update_positions(star)
