@@ -155,7 +155,7 @@ def _age(engine: Any, history: History, first: Any) -> None:
     from windrow.runtime.spark.collect import collect
 
     running = engine._running
-    runner, queries = running._runner(STREAM), running._queries_of(STREAM)
+    staging, queries = running.streams.staging(STREAM), running.streams.queries_of(STREAM)
     (shared,) = share_passes({query.stored.name: query.plan for query in queries})
     a_slice, _ = collect(shared, first, Bounds(), {})
     slide = history.window.slide * SECOND
@@ -171,14 +171,14 @@ def _age(engine: Any, history: History, first: Any) -> None:
                 partials = moved(a_slice, begin, slide, history.slices_an_epoch)
                 latest = begin + span - SECOND // PER_SECOND
                 progress = replace(
-                    runner.progress,
+                    staging.progress,
                     batch=epoch,
                     latest=latest,
                     watermark=latest,
-                    rows=runner.progress.rows + rows,
+                    rows=staging.progress.rows + rows,
                     offsets=None,  # Spark's record is made afterwards
                 )
-                part = runner._planned(queries)
+                part = staging._planned(queries)
                 (operator,) = part.operators
                 part = replace(
                     part,

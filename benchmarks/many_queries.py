@@ -32,6 +32,7 @@ from _harness import Bar, console, is_quick, machine, publish
 from _many_queries_figure import draw
 
 from windrow import Engine
+from windrow.api.explaining import next_plan
 from windrow.planner.sharing import SECONDS, CostModel, weave_share
 from windrow.runtime.spark import calibrate
 
@@ -209,8 +210,8 @@ class ManyQueries:
             ((trees, size),) = engine._home.catalog.rows("SELECT count(*), sum(bytes) FROM operators")
             passes = len(engine.explain().plan.inputs["readings"].passes)
             # Priced by the rate that was observed in the end.
-            queries = list(engine._queries.values())
-            plan = engine._running.next_plan(queries, engine._plan.settings, anew=True)
+            queries, settings = list(engine._queries.values()), engine._plan.settings
+            plan = next_plan(engine._running.streams, engine._plan, queries, settings, anew=True)
             estimated = SPAN * sum(operator.price.cost for operator in plan.operators.values())
         shutil.rmtree(home)
         writing = sum(report.writing_seconds for report in reports)

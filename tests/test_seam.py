@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 TESTS = Path(__file__).parent
 HARNESS = TESTS / "harness"
-PARTS = {"StreamRunner", "Epochs"}
+PARTS = {"Staging", "Epochs"}
 """What stages and commits: nobody but the harness puts these together, or takes them apart."""
 COLUMNS = {"_reason", "_raw", "_file", "_position", "_late_by", "_epoch"}
 """Columns of late rows, dead letters and results, which `Engine.late`, `dead` and `results` promise by name."""
@@ -92,8 +92,8 @@ def test_nobody_but_the_harness_looks_inside_an_engine():
         ("live._heart.join()", "_heart"),
         ("reader._stopping = True", "_stopping"),
         ("from windrow.runtime.state.forest import Forest, _Past", "_Past"),
-        ("from windrow.runtime.epochs.stage import StreamRunner", "StreamRunner"),
-        ("runner = stage.StreamRunner(home, stream, clock)", "StreamRunner"),
+        ("from windrow.runtime.epochs.stage import Staging", "Staging"),
+        ("staging = stage.Staging(home, stream, clock)", "Staging"),
         ("Epochs(spark, home).run(part)", "Epochs"),
         ("monkeypatch.setattr(analyst, '_ask', fail)", "_ask"),
         ("monkeypatch.setattr('windrow.runtime.spark.refused_tables._write', fail)", "_write"),

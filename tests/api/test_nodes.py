@@ -16,8 +16,8 @@ from tests.harness.faults import TASKS, at_steps, disturbed, once
 from tests.harness.on_disk import home_of, nodes_of_trees
 from tests.harness.plans import wait_for_plans
 from tests.streams import SECOND, Files, events, same_events
-from windrow.runtime.epochs import stage
 from windrow.runtime.spark import patience
+from windrow.runtime.state import stream_planning
 from windrow.runtime.state.tasks import NODE, TasksFailed
 from windrow.slicing import Window
 
@@ -152,7 +152,7 @@ def test_where_tasks_cannot_run_the_driver_takes_over(spark, files, tmp_path, ca
 def test_tasks_take_over_where_there_is_much_to_do(spark, files, tmp_path, caplog, monkeypatch):
     """One tree is too much for one of them, so it is split; when there is less to do, they give back."""
     caplog.set_level(logging.INFO, "windrow")
-    monkeypatch.setattr(stage, "LOOK_EVERY", 1)
+    monkeypatch.setattr(stream_planning, "LOOK_EVERY", 1)
     with with_queries(engine_on(files, tmp_path / "home"), QUERIES[:3]) as engine:
         engine.run(seal=False)
         assert nodes_of(engine) == [-1]

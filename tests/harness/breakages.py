@@ -37,7 +37,7 @@ SOUND = Breakage(
 BREAKAGES = (
     Breakage(
         "a batch that was committed is taken again",
-        "epochs.stage:StreamRunner.staged",
+        "epochs.stage:Staging.staged",
         "if batch_id == self.progress.batch:",
         "if False:",
         ("epoch committed",),

@@ -71,8 +71,8 @@ class Place:
 
 ANALYSIS = Place(SparkAnalyst, "_ask")
 """Spark is asked what a statement gives: (analyst, statement, relations)."""
-STAGING = Place(stage.StreamRunner, "staged")
-"""A batch that Spark hands out is about to be staged: (runner, frame, number, …)."""
+STAGING = Place(stage.Staging, "staged")
+"""A batch that Spark hands out is about to be staged: (staging, frame, number, …)."""
 PASS = Place(collecting, "collect")
 """Spark runs a shared pass over a batch: (pass, frame, bounds, tables)."""
 TABLE = Place(collecting, "read_table")
@@ -93,8 +93,8 @@ ACCEPTING = Place(Requests, "accept")
 """A request of another process is noted as done, in the transaction that does it."""
 READER_START = Place(Reader, "start")
 """Spark begins to read a stream: (reader)."""
-COMING_TO_REST = Place(stage.StreamRunner, "rest")
-"""Somebody waits until nothing of a stream is under way any more: (runner)."""
+COMING_TO_REST = Place(stage.Staging, "rest")
+"""Somebody waits until nothing of a stream is under way any more: (staging)."""
 
 
 class Calls:

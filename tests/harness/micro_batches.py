@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from windrow.runtime.epochs.epoch import Epochs
-from windrow.runtime.epochs.stage import StreamRunner
+from windrow.runtime.epochs.stage import Staging
 from windrow.runtime.home.slice_log import SliceLog
 from windrow.runtime.state.current_plan import CurrentPlan
 from windrow.runtime.state.executor import Executor
@@ -31,13 +31,13 @@ class Feed:
         self._plan = CurrentPlan(home, engine._plan.settings, lambda: self._queries())
         self._executor = Executor(engine.spark, home, log)
         relation = engine._relations.stream(stream)
-        self._runner = StreamRunner(home, relation, self._plan, self._executor, clock)
+        self._staging = Staging(home, relation, self._plan, self._executor, clock)
         self._epochs = Epochs(engine.spark, home, self._plan, self._executor, log)
         self._home, self._log = home, log
 
     def batch(self, frame, number):
         """Commit a batch; what became of it, or None if it had been committed before."""
-        with self._runner.staged(frame, number, self._queries, lambda queries: {}) as part:
+        with self._staging.staged(frame, number, self._queries, lambda queries: {}) as part:
             if part is None:
                 return None
             self._epochs.run(part)
@@ -71,13 +71,13 @@ class Feed:
 
     def beat(self):
         """Let time go on without rows."""
-        with self._runner.beating(self._queries) as part:
+        with self._staging.beating(self._queries) as part:
             if part is not None:
                 self._epochs.run(part)
 
     def seal(self):
         """Answer every window that is open."""
-        self._epochs.run(self._runner.sealing(self._queries()))
+        self._epochs.run(self._staging.sealing(self._queries()))
 
 
 def _rows(table):

@@ -22,8 +22,8 @@ def declared_stream(engine, name):
 
 def wait_for_plans(engine):
     """Wait until the plans that are made in the background are made; the next epoch has them."""
-    for runner in engine._running._runners.values():
-        runner.replanner.wait()
+    for staging in engine._running.streams.stagings():
+        staging.planning.replanner.wait()
 
 
 def cost_of_trees(engine):

@@ -19,7 +19,7 @@ class WatchedReader:
     @property
     def is_replaced(self):
         """Whether another reader reads the stream by now."""
-        return self._engine._running.readers[self._stream] is not self._reader
+        return self._engine._running.readers.by_stream[self._stream] is not self._reader
 
     @property
     def is_retired(self):
@@ -65,7 +65,7 @@ class WatchedReader:
 
 def watched_reader(engine, stream):
     """The reader that reads a stream now."""
-    return WatchedReader(engine, stream, engine._running.readers[stream])
+    return WatchedReader(engine, stream, engine._running.readers.by_stream[stream])
 
 
 class _Gone:
@@ -77,14 +77,14 @@ class _Gone:
 
 def reader_without_java(engine, stream):
     """A reader whose Java has died."""
-    reader = engine._running._reader(stream)
+    reader = engine._running.readers.reader(stream)
     reader._query = _Gone()
     return WatchedReader(engine, stream, reader)
 
 
 def columns_read(engine, stream):
     """The columns of a stream that are read, for the queries that there are."""
-    return engine._running.columns_in_use(stream)
+    return engine._running.streams.columns_in_use(stream)
 
 
 def somebody_waits_for_an_epoch(engine):
@@ -96,7 +96,7 @@ def somebody_waits_for_an_epoch(engine):
 def readers_stay(engine):
     """Readers are not replaced meanwhile, whatever columns the queries need."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine._running, "keep_up", lambda: None)
+        patch.setattr(engine._running.readers, "keep_up", lambda: None)
         yield
 
 
@@ -113,18 +113,18 @@ class Turn:
 
     def beat(self):
         """Commit a heartbeat before the batch that waits."""
-        self._engine._running._commit_heartbeat([(self._reader.runner, self._reader.queries)])
+        self._engine._running.commit_heartbeat([(self._reader.staging, self._reader.queries)])
 
 
 @contextmanager
 def turn_taken(engine, stream):
     """Let no batch of a stream be staged meanwhile: those that Spark hands out wait for their turn."""
-    reader = engine._running.readers[stream]
+    reader = engine._running.readers.by_stream[stream]
     turn = Turn(engine, reader)
 
     def told(number, call, *_):
         turn._handed_out.set()
         return call()
 
-    with disturbed(STAGING, told), reader.runner._turn:
+    with disturbed(STAGING, told), reader.staging._turn:
         yield turn

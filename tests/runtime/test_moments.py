@@ -66,7 +66,7 @@ def test_who_is_refused_reads_nothing_back_behind_the_error(spark, kept, tmp_pat
         come_to_rest.wait(60)
         return log.read(tree.id)
 
-    def rest(number, call, runner):
+    def rest(number, call, staging):
         come_to_rest.set()
         call()
 

@@ -13,26 +13,26 @@ from __future__ import annotations
 import tempfile
 import time
 import weakref
-from dataclasses import replace
 from functools import partial
-from itertools import count
 from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from windrow.api.durations import positive
+from windrow.api.explaining import explained
 from windrow.api.homes import back_up_home
+from windrow.api.names import Names
 from windrow.api.own_functions import OwnFunctions
 from windrow.api.registry import Registry
 from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
+from windrow.api.statements import Statements
 from windrow.api.watching import Watch, Watches
-from windrow.cql import Query, parse, parse_duration
-from windrow.errors import HomeError, SourceError, StatementError, WindrowError, suggestion
+from windrow.cql import parse_duration
+from windrow.errors import SourceError, WindrowError
 from windrow.explain import check_ending as check_ending
-from windrow.explain import explain
-from windrow.final import Costs
 from windrow.planner.settings import Settings, read_prices
-from windrow.planner.sharing import PLACEMENTS, Constants, checked_hint
+from windrow.planner.sharing import PLACEMENTS, checked_hint
 from windrow.runtime.epochs.report import EpochReport as EpochReport
 from windrow.runtime.home.home import Home
 from windrow.runtime.home.results import latest_answers
@@ -53,9 +53,7 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import OwnAggregate
     from windrow.api.live import Live
-    from windrow.api.registry import Bound
     from windrow.explain import Explanation
-    from windrow.logical import Stream
     from windrow.runtime.home.records import Progress
     from windrow.runtime.watch.status import Status
     from windrow.runtime.watch.waiting import OpenStream
@@ -103,10 +101,12 @@ class Engine:
             nodes = cores
         settings = Settings(optimizer, nodes, cores, costs, constants)
         self._plan = CurrentPlan(self._home, settings, lambda: self._queries.values())
-        self._analyst = SparkAnalyst(self.spark, self._home.catalog)
-        self._functions = OwnFunctions(self._analyst)
+        analyst = SparkAnalyst(self.spark, self._home.catalog)
+        self._functions = OwnFunctions(analyst)
         self._relations = Relations(self.spark, self._home)
-        self._registry = Registry(self._home, self._relations, self._analyst, self._functions, clock)
+        self._registry = Registry(self._home, self._relations, analyst, self._functions, clock)
+        self._statements = Statements(self._registry, self._relations, analyst)
+        self._names = Names(self._home, self._registry, self._relations)
         self._clock = clock
         self._running = Running(
             self.spark,
@@ -180,8 +180,8 @@ class Engine:
             timestamp,
             delay=parse_duration(delay),
             skew=None if skew is None else parse_duration(skew),
-            idle_timeout=_positive("idle_timeout", idle_timeout),
-            retain=_positive("retain", retain),
+            idle_timeout=positive("idle_timeout", idle_timeout),
+            retain=positive("retain", retain),
             max_dead=max_dead,
         )
 
@@ -217,64 +217,19 @@ class Engine:
 
         With `retain`, answers for windows that ended that much before the latest one are let go.
         """
-        if not isinstance(sql, str):
-            raise WindrowError(f"query '{name}': the second argument is SQL text, not {type(sql).__name__}")
-        if sink is not None and not callable(sink):
-            raise WindrowError(
-                f"query '{name}': a sink is a function of (epoch, answers), not {sink!r}; "
-                "for Parquet, write eng.results(name)"
-            )
-        statements = parse(sql)
-        if len(statements) != 1 or not isinstance(statements[0], Query):
-            raise StatementError(
-                "a query is one SELECT", sql, 0, len(sql), "for several statements: eng.execute(…)"
-            )
-        statement = replace(statements[0], retain=_positive("retain", retain))
-        with self._registry.changing:
-            self._analyst.look_again()
-            self._registry.keep({name.lower(): self._registry.bound(name, statement, sink)})
+        self._statements.add_query(name, sql, sink, retain)
 
     def execute(self, statements: str) -> list[str]:
         """Run CQL statements (CREATE STREAM, CREATE TABLE, CREATE QUERY, SELECT); returns the queries' names.
 
         A bare SELECT gets a name of its own (query_1, query_2, …). Nothing is kept if one of them fails.
         """
-        registry = self._registry
-        adding: dict[str, Bound] = {}
-        unnamed: list[str] = []
-        free_names = (name for name in map("query_{}".format, count(1)) if name not in self._queries)
-        with registry.changing:
-            self._analyst.look_again()
-            mark = self._relations.mark()
-            try:
-                for statement in parse(statements):
-                    if not isinstance(statement, Query):
-                        self._relations.declare(statement)
-                        continue
-                    if statement.name is None:
-                        unnamed.append(next(name for name in free_names if name not in adding))
-                    name = statement.name or unnamed[-1]
-                    try:
-                        adding[name.lower()] = registry.bound(name, statement, None, adding)
-                    except HomeError as error:
-                        if statement.name is not None:
-                            raise
-                        raise HomeError(
-                            f"{error}\na SELECT without a name is called query_1, query_2, … in the order of "
-                            "the statements, and stays in a home; CREATE QUERY name AS SELECT … gives it one"
-                        ) from error
-                registry.keep(adding)
-            except WindrowError:
-                self._relations.take_back(mark)
-                raise
-            registry.unnamed += unnamed
-        return [bound.new.name for bound in adding.values()]
+        return self._statements.execute(statements)
 
     def drop(self, name: str) -> None:
         """Forget a query. Its results stay readable on disk only."""
         with self._registry.changing:
-            stored = self._home.catalog.query(name) or self._registered(name).stored  # says what there is
-            self._registry.drop(stored)
+            self._registry.drop(self._names.stored(name))
 
     def resume(self, name: str) -> None:
         """Take a query out of quarantine: it runs again from the next epoch on, or from the next run.
@@ -287,7 +242,7 @@ class Engine:
 
     def sink(self, name: str, sink: Callable[[int, pa.Table], None]) -> None:
         """Let `sink(epoch, answers)` also get the answers of a registered query, at least once each."""
-        query = self._registered(name)
+        query = self._names.registered(name)
         query.behind = True  # an earlier sink of the query may have missed answers, which this one gets
         query.sink = sink
 
@@ -302,17 +257,7 @@ class Engine:
         it for this home, or as shipped, or as a file says that it wrote.
         """
         self._registry.resume()
-        queries = [query for query in self._queries.values() if query.stored.quarantined is None]
-        held = {
-            query.stored.name: f"{query.stored.quarantined} (epoch {query.stored.quarantined_epoch})"
-            for query in self._queries.values()
-            if query.stored.quarantined is not None
-        }
-        settings, running = self._plan.settings, self._plan.plan
-        if costs is not None:
-            settings = replace(settings, costs=Costs.read(costs), constants=Constants.read(costs))
-        plan = self._running.next_plan(queries, settings, anew=costs is not None)
-        return explain(plan, running, held, costs=settings.costs, sql=sql)
+        return explained(self._running.streams, self._plan, costs=costs, sql=sql)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are
@@ -322,8 +267,8 @@ class Engine:
         that end in that much time before the latest, without looking at older files; `epochs` adds the
         column _epoch. The DataFrame shows what is there now; ask again for what comes.
         """
-        stored = self._home.catalog.query(name) or self._registered(name).stored
-        return read_results(self.spark, self._home, stored, _positive("last", last), epochs=epochs)
+        stored, length = self._names.stored(name), positive("last", last)
+        return read_results(self.spark, self._home, stored, length, epochs=epochs)
 
     def watch(self, name: str, rows: int = 20) -> Watch:
         """The latest answers of a query, at most so many rows of them: `print(eng.watch("delays"))`.
@@ -334,7 +279,7 @@ class Engine:
         """
         if rows < 1:
             raise WindrowError(f"a watch shows 1 row or more, not {rows}")
-        query = (self._home.catalog.query(name) or self._registered(name).stored).name
+        query = self._names.stored(name).name
         watch = Watch(query, rows, partial(latest_answers, self._home, query))
         self._watches.add(watch)
         watch.look()  # after the line above, so that no epoch falls in between
@@ -342,17 +287,17 @@ class Engine:
 
     def late(self, stream: str) -> DataFrame:
         """The late rows of a stream: its columns in use, `_late_by`, `_file`, `_position`, `_epoch`."""
-        name, known = self._stream_name(stream)
+        name, known = self._names.stream(stream)
         columns = pa.schema(list(known.columns.items())) if known is not None else None
         return read_late(self.spark, self._home, name, columns)
 
     def dead(self, stream: str) -> DataFrame:
         """The dead letters of a stream: `_reason`, `_raw`, `_file`, `_position`, `_epoch`."""
-        return read_dead(self.spark, self._home, self._stream_name(stream)[0])
+        return read_dead(self.spark, self._home, self._names.stream(stream)[0])
 
     def progress(self, stream: str) -> Progress:
         """How far a stream has been read: watermark, rows, late rows, dead rows."""
-        return self._home.catalog.progress(self._stream_name(stream)[0])
+        return self._home.catalog.progress(self._names.stream(stream)[0])
 
     def status(self) -> Status:
         """Streams, queries, disk: what came, how far it is, what is held, what no longer runs."""
@@ -373,7 +318,7 @@ class Engine:
         Nothing, once everything is sealed.
         """
         self._registry.resume()
-        return self._running.waiting()
+        return self._running.streams.waiting()
 
     def check(self) -> int:
         """Read every file of the home and compare it with what was written; how many there are."""
@@ -386,20 +331,10 @@ class Engine:
         """
         return back_up_home(self._home.path, target)
 
-    def _stream_name(self, name: str) -> tuple[str, Stream | None]:
-        """A stream's name as it is spelled, and the stream if it is declared here."""
-        found = self._home.catalog.definition(name)
-        known = self._relations.known_stream(name)
-        if found is None and known is None:
-            known = self._relations.stream(name)  # says what there is
-        return known.name if known is not None else found.name if found is not None else name, known
-
     @property
     def queries(self) -> list[str]:
         """The names of the queries: those registered, and those that the home has from earlier engines."""
-        registered = [query.stored.name for query in self._queries.values()]
-        names = [*registered, *(query.name for query in self._home.catalog.queries())]
-        return list({name.lower(): name for name in reversed(names)}.values())[::-1]
+        return self._names.queries()
 
     @property
     def unnamed_queries(self) -> list[str]:
@@ -446,21 +381,3 @@ class Engine:
     @property
     def _queries(self) -> dict[str, RunningQuery]:
         return self._registry.queries
-
-    def _registered(self, name: str) -> RunningQuery:
-        found = self._queries.get(name.lower())
-        if found is None:
-            known = ", ".join(self.queries) or "none"
-            raise WindrowError(
-                f"there is no query '{name}'; {suggestion(name, self.queries) or f'registered: {known}'}"
-            )
-        return found
-
-
-def _positive(what: str, duration: str | None) -> int | None:
-    if duration is None:
-        return None
-    length = parse_duration(duration)
-    if length <= 0:
-        raise WindrowError(f"{what} must be longer than nothing, not {duration!r}")
-    return length

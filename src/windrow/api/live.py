@@ -51,11 +51,11 @@ class Live:
 
     @property
     def _readers(self) -> list[Reader]:
-        return self._ended or list(self._running.readers.values())
+        return self._ended or self._running.readers.all()
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
-        while self._running.keep_up():
+        while self._running.readers.keep_up():
             self._stopping.wait(0.05)
         readers: list[Reader] = []
         while readers != self._readers:  # one may have been replaced meanwhile

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from windrow.planner.plan import OperatorPlan, PhysicalPlan
-    from windrow.runtime.epochs.stage import Part
+    from windrow.runtime.epochs.part import Part
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import Progress, StoredQuery
     from windrow.runtime.home.slice_log import SliceLog
@@ -224,7 +224,7 @@ class Epochs:
             raise
         committing = time.perf_counter() - writing
         for part in parts:
-            part.runner.committed(part)
+            part.committed(part)
         self._plan.committed(after, epoch.sizes)
         self._executor.keep_only(after.operators.keys())
         reports = []
@@ -242,14 +242,14 @@ class Epochs:
 
     def _planned(self, parts: Sequence[Part]) -> PhysicalPlan:
         """The plan that is committed, with what has been planned for the parts of an epoch."""
-        plan = self._plan.plan.with_parts({part.runner.stream.name: part.plan for part in parts})
+        plan = self._plan.plan.with_parts({part.stream.name: part.plan for part in parts})
         if self._plan.settings.nodes == 1 and any(o.node is not None for o in plan.operators.values()):
             return plan.in_the_driver()  # tasks have failed since it was planned
         return plan
 
     def _works(self, plan: PhysicalPlan, parts: Sequence[Part], suspects: Suspects) -> list[Work]:
         """What each operator does that reads one of the streams."""
-        progress = {part.runner.stream.name: part.progress for part in parts}
+        progress = {part.stream.name: part.progress for part in parts}
         works = []
         for part in parts:
             for number in part.operators:
@@ -261,7 +261,7 @@ class Epochs:
                 tables = {
                     port: part.tables.get(number, ())
                     for port, stream in enumerate(operator.streams)
-                    if stream == part.runner.stream.name
+                    if stream == part.stream.name
                 }
                 works.append(Work(operator, tables, evaluated, until, part.fresh, suspects.apart))
         return works
@@ -353,14 +353,14 @@ class Epochs:
             try:
                 epoch.files += part.refused(epoch.number)
             except ENGINE_ERRORS as error:
-                fault, stream = failure(error), part.runner.stream.name
+                fault, stream = failure(error), part.stream.name
                 if isinstance(fault, MachineFailed):
                     raise fault from error
                 raise SourceError(
                     f"the rows that stream '{stream}' refused cannot be kept: {fault}"
                 ) from error
             tally, count = part.tally, sum(found.count for found in answers.of(part).values())
-            epoch.streams[part.runner.stream.name] = Advance(
+            epoch.streams[part.stream.name] = Advance(
                 part.progress, part.batch, tally.rows, tally.late, tally.dead, count
             )
 
@@ -370,11 +370,11 @@ def _report(number: int, part: Part, answers: _Answers, suspects: Suspects, comm
     answered = {names[query]: found for query, found in answers.of(part).items()}
     ran = answers.ran
     return EpochReport(
-        number, part.runner.stream.name, part.batch, part.tally.rows, part.tally.late, part.tally.dead,
+        number, part.stream.name, part.batch, part.tally.rows, part.tally.late, part.tally.dead,
         part.progress.watermark, time.perf_counter() - part.begun, part.progress.idle,
         {name: found.count for name, found in answered.items()},
         {name: found.last for name, found in answered.items() if found.last is not None},
         {names[query]: str(error) for query, error in suspects.failed.items() if query in names},
         committing, answers.results.seconds + max(ran.writing_seconds.values(), default=0.0),
-        ran.seconds, part.runner.replanner.failures,
+        ran.seconds, part.plans_failed(),
     )  # fmt: skip

@@ -10,8 +10,8 @@ from windrow.runtime.logs import event
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from windrow.runtime.epochs.part import Part
     from windrow.runtime.epochs.report import EpochReport
-    from windrow.runtime.epochs.stage import Part
 
 
 def log_epoch(report: EpochReport, part: Part, failed: Mapping[int, Exception]) -> None:
@@ -31,7 +31,7 @@ def log_epoch(report: EpochReport, part: Part, failed: Mapping[int, Exception]) 
             "stream '%(stream)s': %(dead)d dead letters in epoch %(epoch)d, %(total)d in all; "
             "eng.dead('%(stream)s') has them",
             stream=stream, epoch=epoch, dead=report.dead, total=part.progress.dead,
-            max_dead=part.runner.stream.max_dead,
+            max_dead=part.stream.max_dead,
         )  # fmt: skip
     if report.idle != part.was_idle:
         now = "is silent and goes on with the clock" if report.idle else "has rows again"

@@ -9,7 +9,8 @@ from socket import SHUT_RDWR
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from windrow.errors import HomeError, MachineFailed, SourceError, WindrowError
+from windrow.errors import HomeError, MachineFailed, WindrowError
+from windrow.runtime.epochs.too_many_dead import check_dead
 from windrow.runtime.spark.analysis import reason
 from windrow.runtime.spark.blame import ENGINE_ERRORS, JAVA_GONE, Stopped, failure
 from windrow.runtime.spark.patience import NOTHING_LOST
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from windrow.runtime.epochs.epoch import Epochs
     from windrow.runtime.epochs.report import EpochReport
-    from windrow.runtime.epochs.stage import StreamRunner
+    from windrow.runtime.epochs.stage import Staging
     from windrow.runtime.state.queries import RunningQuery
 
 # Spark keeps a hundred batches of its own logs, and replaced source logs for ten minutes; Windrow never
@@ -44,14 +45,14 @@ class Reader:
 
     def __init__(
         self,
-        runner: StreamRunner,
+        staging: Staging,
         epochs: Epochs,
         rows: DataFrame,
         queries: Callable[[], list[RunningQuery]],
         tables: Callable[[Iterable[RunningQuery]], Mapping[str, DataFrame]],
         report: Callable[[EpochReport], None],
     ) -> None:
-        self.runner = runner
+        self.staging = staging
         self.queries = queries
         """The queries that its rows are for."""
         self.failure: BaseException | None = None
@@ -85,7 +86,7 @@ class Reader:
             try:
                 gateway: Any = batch.sparkSession.sparkContext._gateway
                 self._connection = gateway._gateway_client.get_thread_connection()
-                with self.runner.staged(
+                with self.staging.staged(
                     batch, batch_id, queries, self._tables, live=live, stopping=lambda: self._stopping
                 ) as part:
                     if self._stopping:
@@ -93,9 +94,9 @@ class Reader:
                     if part is not None:
                         for report in self._epochs.run(part):
                             self._report(report)
-                check_dead(self.runner)
-                if self.runner.listening is not None:
-                    self.runner.listening.begin()
+                check_dead(self.staging.stream, self.staging.progress)
+                if self.staging.listening is not None:
+                    self.staging.listening.begin()
             except BaseException as error:
                 if not isinstance(error, Exception):
                     self.failure = error
@@ -113,11 +114,11 @@ class Reader:
             finally:
                 self._in_batch = False
 
-        check_dead(self.runner)
-        self.runner.check_record()
-        checkpoint = self.runner.checkpoint
+        check_dead(self.staging.stream, self.staging.progress)
+        self.staging.check_record()
+        checkpoint = self.staging.checkpoint
         writer = self._rows.writeStream.foreachBatch(process).trigger(**trigger)
-        writer = writer.queryName(f"windrow {self.runner.stream.name} in {checkpoint}")
+        writer = writer.queryName(f"windrow {self.staging.stream.name} in {checkpoint}")
         with _settings(self._rows.sparkSession):
             self._query = writer.option("checkpointLocation", f"file://{checkpoint}").start()
             # The source, and with it its log, is made by Spark's thread and takes its settings then.
@@ -187,7 +188,7 @@ class Reader:
         self._stopping = True
         query = self._query
         if query is None:
-            self.runner.rest()
+            self.staging.rest()
         else:
             try:
                 self._come_to_rest(query)
@@ -198,7 +199,7 @@ class Reader:
             finally:
                 self._told_to_stop.set()
                 # Spark does not wait for the callback, and the home is about to be let go.
-                self.runner.rest()
+                self.staging.rest()
             # Java holds the callback, and with it this object, for as long as we hold Java's query: two
             # garbage collectors, neither of which would see that nobody needs either.
             self._query = None
@@ -253,20 +254,10 @@ class Reader:
             return ours  # a wish to exit, or Ctrl-C, is for whoever waits
         fault = failure(ours or error)
         if isinstance(fault, MachineFailed):
-            told = f"stream '{self.runner.stream.name}' stopped: {fault.problem}. {NOTHING_LOST}"
+            told = f"stream '{self.staging.stream.name}' stopped: {fault.problem}. {NOTHING_LOST}"
             return MachineFailed(fault.problem, told, lasting=True)
         detail = f"{type(ours).__name__}: {ours}" if ours is not None else reason(error)
-        return WindrowError(f"stream '{self.runner.stream.name}' stopped: {detail}")
-
-
-def check_dead(runner: StreamRunner) -> None:
-    """Stop loudly when a stream has more dead letters than its declaration allows."""
-    bound, dead, name = runner.stream.max_dead, runner.progress.dead, runner.stream.name
-    if bound is not None and dead > bound:
-        raise SourceError(
-            f"stream '{name}' has {dead:,} dead letters, more than its MAX DEAD of {bound:,}; "
-            f"eng.dead('{name}') has them. Repair the source, or declare the stream with a larger MAX DEAD"
-        )
+        return WindrowError(f"stream '{self.staging.stream.name}' stopped: {detail}")
 
 
 @contextmanager

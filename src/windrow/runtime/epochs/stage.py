@@ -12,55 +12,38 @@ took it in has been committed. What was planned for it takes effect with that ep
 
 from __future__ import annotations
 
-import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import replace
 from threading import RLock
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
 from windrow.columns import BEGINNING, END_OF_TIME, FILE, YEAR_10000
-from windrow.errors import HomeError, MostlyDead
-from windrow.logical import quoted
-from windrow.planner import Bounds, Experience, Tally
-from windrow.planner.observed import Observed
-from windrow.runtime.epochs.collecting import Collecting, read_stream
-from windrow.runtime.epochs.dead_reasons import TO_CHECK, dead_reasons, listed
+from windrow.errors import HomeError
+from windrow.planner import Bounds
+from windrow.runtime.epochs.batch_files import BatchFiles
+from windrow.runtime.epochs.collecting import Collecting
+from windrow.runtime.epochs.part import Part
+from windrow.runtime.epochs.too_many_dead import check_first_batch
 from windrow.runtime.faults import reach
-from windrow.runtime.home.checkpoint_log import (
-    ANOTHER_MOMENT,
-    check_record,
-    files_of,
-    identity,
-    repair,
-    tidy,
-)
+from windrow.runtime.home.checkpoint_log import ANOTHER_MOMENT, check_record, identity, repair, tidy
 from windrow.runtime.home.records import Progress
 from windrow.runtime.home.watermark import after_rows, after_silence
-from windrow.runtime.logs import event
-from windrow.runtime.spark.columns_by_name import ColumnsByName
-from windrow.runtime.spark.headers import is_there
 from windrow.runtime.spark.patience import Patience
-from windrow.runtime.spark.patterns import is_pattern
-from windrow.runtime.spark.refused import dead_rows
 from windrow.runtime.spark.refused_tables import write_refused
-from windrow.runtime.state.replanning import Replanner
+from windrow.runtime.state.stream_planning import StreamPlanning, answered_until
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame
 
     from windrow.logical import Stream
     from windrow.planner.plan import OperatorPlan, PhysicalPlan
     from windrow.runtime.epochs.listening import Listening
     from windrow.runtime.home.home import Home
-    from windrow.runtime.home.records import DataFile
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
     from windrow.runtime.state.current_plan import CurrentPlan
@@ -68,47 +51,9 @@ if TYPE_CHECKING:
     from windrow.runtime.state.queries import RunningQuery
 
 ONE_DAY = 86_400_000_000
-NOTHING = Tally(None, 0, 0, 0)
-LOOK_EVERY = 10
-"""After how many batches at most prices are looked at again, where nothing changed: at first much sooner."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """What an epoch does with one stream: a staged batch, a heartbeat or the seal."""
-
-    runner: StreamRunner
-    queries: Sequence[RunningQuery]
-    plan: PhysicalPlan
-    """The plan in which they run; of other streams it may have an earlier one than is committed."""
-    operators: Sequence[int]
-    """The operators that answer them, by number."""
-    progress: Progress
-    clock: float
-    evaluated: int
-    """The watermark that the stream's queries have been evaluated up to."""
-    proposal: PhysicalPlan | None = None
-    """The plan of the background's that was looked at."""
-    batch: int | None = None
-    tally: Tally = NOTHING
-    tables: Mapping[int, Sequence[pa.Table]] = field(default_factory=dict)
-    """What was collected for each operator, by its number: a table from each of its passes."""
-    failed: Mapping[int, Exception] = field(default_factory=dict)
-    """Queries to be quarantined, and why, by their numbers."""
-    stopping: Callable[[], bool] = lambda: False
-    """Whether somebody is stopping the stream, so that nothing is worth being tried again."""
-    refused: Callable[[int], list[DataFile]] = lambda epoch: []
-    """Writes the late and dead rows, with the number of the epoch."""
-    begun: float = field(default_factory=time.perf_counter)
-    was_idle: bool = False
-
-    @property
-    def fresh(self) -> frozenset[int]:
-        """The queries that no epoch has had yet, by number."""
-        return frozenset(query.stored.id for query in self.queries if not query.stored.started)
-
-
-class StreamRunner:
+class Staging:
     """Stages the batches of one stream, one at a time."""
 
     def __init__(
@@ -122,7 +67,7 @@ class StreamRunner:
     ) -> None:
         self.stream = stream
         self.progress = home.catalog.progress(stream.name)
-        self.replanner = Replanner(stream.name)
+        self.planning = StreamPlanning(stream.name, home, plan)
         self._turn = RLock()  # a heartbeat must not move the watermark that a batch is being judged by
         self.listening: Listening | None = None
         """The silence that a live reader has heard; None if none has had the stream."""
@@ -132,10 +77,7 @@ class StreamRunner:
         self.checkpoint = home.checkpoint(stream.name)
         self.clock = clock
         self._source = source
-        read = plan.plan.inputs.get(stream.name)
-        self._experience = Experience() if read is None else read.experience
-        self._named: ColumnsByName | None = None
-        self._next_look, self._pause = 0, 1
+        self._files = None if source is None else BatchFiles(stream.name, source, self.checkpoint)
 
     @property
     def reads_files(self) -> bool:
@@ -174,7 +116,10 @@ class StreamRunner:
             watermark = END_OF_TIME if self.progress.sealed else self.progress.watermark
             planned = replace(self._planned(queries()), stopping=stopping, clock=clock, batch=batch_id)
             bounds = Bounds(watermark, _ahead(clock, skew))
-            batch, headers = self._files_as_they_are(batch, batch_id, stopping)
+            headers: tuple[Header, ...] = ()
+            if self._files is not None:
+                first = self.progress.batch < 0
+                batch, headers = self._files.read(batch, batch_id, stopping, first=first)
             with self._collected(batch, bounds, planned, tables(planned.queries), headers) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
@@ -232,10 +177,7 @@ class StreamRunner:
     ) -> Iterator[Part]:
         """A bounded frame, whole, for queries that have not seen it."""
         clock = self.clock()
-        plan = self._plan.planned(
-            self.stream.name, [query.asked for query in fresh], Observed(experience=self._experience),
-            whole=False, anew=True,
-        )  # fmt: skip
+        plan = self.planning.for_frame(fresh)
         # A frame is read from its beginning for every query, whatever others have seen of it.
         planned = replace(self._part(fresh, plan), clock=clock, evaluated=BEGINNING)
         bounds = Bounds(None, _ahead(clock, self.stream.skew))
@@ -280,30 +222,13 @@ class StreamRunner:
             return None
         return replace(part, progress=replace(self.progress, watermark=watermark, idle=True))
 
-    @property
-    def evaluated(self) -> int:
-        """The instant up to which windows have been answered."""
-        return BEGINNING if self.progress.watermark is None else self.progress.watermark
-
     def committed(self, part: Part) -> None:
         """An epoch with a part of this stream is committed."""
         self.progress = part.progress
-        self.replanner.taken(part.proposal)
-        before, after = (
-            {operator.node for operator in plan.of_stream(self.stream.name).values()} - {None}
-            for plan in (self._plan.plan, part.plan)
-        )
-        if before != after:
-            operators = part.plan.of_stream(self.stream.name).values()
-            event(
-                logging.INFO, "trees_settled",
-                "stream '%(stream)s': %(away)d of %(trees)d trees are held by %(nodes)d Spark tasks",
-                stream=self.stream.name, away=sum(operator.node is not None for operator in operators),
-                trees=len(operators), nodes=len(after),
-            )  # fmt: skip
+        self.planning.committed(part.plan, part.proposal)
 
     def _evaluated(self, operator: OperatorPlan) -> int:
-        return self._plan.evaluated(operator.id, self.evaluated)
+        return self._plan.evaluated(operator.id, answered_until(self.progress))
 
     def _part(self, queries: Sequence[RunningQuery], plan: PhysicalPlan) -> Part:
         numbers = {query.stored.id for query in queries}
@@ -313,45 +238,15 @@ class StreamRunner:
             if not numbers.isdisjoint(operator.members)
         ]
         return Part(
-            self, queries, plan, operators, self.progress, self.clock(), self.evaluated,
-            was_idle=self.progress.idle,
+            self.stream, queries, plan, operators, self.progress, self.clock(), answered_until(self.progress),
+            self.committed, lambda: self.planning.replanner.failures, was_idle=self.progress.idle,
         )  # fmt: skip
 
     def _planned(self, queries: Iterable[RunningQuery]) -> Part:
         """A part of those that still run, in the plan with which the next epoch has them."""
         running = [query for query in queries if query.stored.runs]
-        observed, proposal = self.observed(), self.replanner.proposal
-        look = self._is_time_to_look()
-        present = self._plan.plan
-        operators = present.of_stream(self.stream.name).values()
-        if any(not member.stays for operator in operators for member in operator.members.values()):
-            proposal = None  # until those that move have arrived
-        plan = self._plan.planned(
-            self.stream.name, [query.asked for query in running], observed, proposal, look=look
-        )
-        if plan is not present:
-            self._next_look = self._pause = 1
-        if plan.of_stream(self.stream.name):
-            changed = plan.queries_over(self.stream.name) != present.queries_over(self.stream.name)
-            self.replanner.consider(plan, observed, self._plan.settings, changed=changed, look=look)
+        plan, proposal = self.planning.for_batch(running, self.progress)
         return replace(self._part(running, plan), proposal=proposal)
-
-    def observed(self) -> Observed:
-        """What is known of the stream."""
-        catalog, name = self._home.catalog, self.stream.name
-        return Observed(
-            self.progress.latest, self.evaluated, catalog.rate(name), catalog.batch_seconds(name),
-            catalog.groups_known(), self._experience,
-        )  # fmt: skip
-
-    def _is_time_to_look(self) -> bool:
-        """Whether to look whether all is well: now and then, at first more often."""
-        self._next_look -= 1
-        if self._next_look > 0:
-            return False
-        self._pause = min(2 * self._pause, LOOK_EVERY)
-        self._next_look = self._pause
-        return True
 
     @contextmanager
     def _collected(
@@ -372,9 +267,10 @@ class StreamRunner:
         patience = Patience(f"a batch of stream '{self.stream.name}'", part.stopping)
         try:
             collecting = Collecting(self.stream, batch, bounds, tables, patience)
-            found = collecting.run(passes, part.plan.operators, self._experience)
-            self._experience = found.experience
-            self._check_first_batch(batch, bounds, headers, found.tally, collecting)
+            found = collecting.run(passes, part.plan.operators, self.planning.experience)
+            self.planning.experience = found.experience
+            if self.progress.batch < 0:
+                check_first_batch(self.stream, batch, bounds, self._source, headers, found.tally, collecting)
             yield replace(
                 part,
                 tables=found.tables,
@@ -387,61 +283,6 @@ class StreamRunner:
         finally:
             if keep:
                 batch.unpersist()
-
-    def _files_as_they_are(
-        self, batch: DataFrame, batch_id: int, stopping: Callable[[], bool]
-    ) -> tuple[DataFrame, tuple[Header, ...]]:
-        """The batch, with each of its files read once, and columns of CSV found by their names; and the
-        headers that are not as declared."""
-        if self._source is None:
-            return batch, ()
-        files = files_of(self.checkpoint, batch_id)
-        batch = self._each_file_once(self._source, batch, files)
-        if not self._source.has_names:
-            return batch, ()
-        patience = Patience(f"a batch of stream '{self.stream.name}'", stopping)
-        return read_stream(self.stream.name, partial(self._by_name, self._source, batch, files), patience)
-
-    def _each_file_once(self, source: FileSource, batch: DataFrame, files: list[str]) -> DataFrame:
-        """The batch, read again if Spark would read its files several times: those of its streams that have
-        letters of patterns in their names."""
-        if len(files) == 1 or not any(map(is_pattern, files)):
-            return batch
-        there = [file for file in files if is_there(batch.sparkSession, file)]  # as Spark does
-        if not there:
-            return batch.where("false")
-        columns = [field for field in batch.schema if not field.name.startswith("_windrow_")]
-        rows = source.read_files(batch.sparkSession, columns, there)
-        return rows.select(*map(quoted, batch.columns))
-
-    def _by_name(
-        self, source: FileSource, batch: DataFrame, files: list[str]
-    ) -> tuple[DataFrame, tuple[Header, ...]]:
-        """Rows of CSV files by the names in their headers, and the headers that are not as declared."""
-        if self._named is None:
-            self._named = ColumnsByName(self.stream.name, source, batch.sparkSession)
-        return self._named.batch(batch, files, first=self.progress.batch < 0)
-
-    def _check_first_batch(
-        self,
-        batch: DataFrame,
-        bounds: Bounds,
-        headers: Sequence[Header],
-        tally: Tally,
-        collecting: Collecting,
-    ) -> None:
-        """Refuse a stream's first batch if most of it is dead: not the rows are wrong then, but what they are
-        taken for. As long as nothing is committed, it may be declared otherwise."""
-        if self.progress.batch >= 0 or self.stream.max_dead is not None or 2 * tally.dead <= tally.rows:
-            return
-        dead = dead_rows(self.stream, batch, bounds, self._source, headers)
-        reasons = collecting.read(partial(dead_reasons, dead))
-        count = f"{tally.dead:,} of its first {tally.rows:,} rows"
-        raise MostlyDead(
-            f"dead letters of stream '{self.stream.name}': {count}, so none of them is taken in\n"
-            f"{listed(reasons, tally.dead)}\n{TO_CHECK}; then run it again, in this home too, which is "
-            "as it was. If the rows are as they should be, say with MAX DEAD (max_dead) how many may be dead"
-        )
 
 
 def _ahead(clock: float, skew: int | None) -> int | None:

@@ -1,0 +1,105 @@
+"""The streams that the queries of an engine are over: who reads which columns of each, and its stage."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.runtime.epochs.stage import Staging
+from windrow.runtime.watch.waiting import open_stream
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from pyspark.sql import DataFrame
+
+    from windrow.api.relations import Relations
+    from windrow.runtime.home.home import Home
+    from windrow.runtime.state.current_plan import CurrentPlan
+    from windrow.runtime.state.executor import Executor
+    from windrow.runtime.state.queries import RunningQuery
+    from windrow.runtime.watch.waiting import OpenStream
+
+
+class Streams:
+    """Streams by name, as the queries that there are at the moment need them."""
+
+    def __init__(
+        self,
+        home: Home,
+        relations: Relations,
+        queries: Callable[[], list[RunningQuery]],
+        plan: CurrentPlan,
+        executor: Executor,
+        clock: Callable[[], float],
+    ) -> None:
+        self.relations = relations
+        self.queries = queries
+        """All queries of the engine."""
+        self._home = home
+        self._plan = plan
+        self._executor = executor
+        self._clock = clock
+        self._stagings: dict[str, Staging] = {}
+
+    def names(self) -> list[str]:
+        """The streams that queries are over."""
+        return list(dict.fromkeys(query.plan.stream.name for query in self.queries()))
+
+    def growing(self) -> list[str]:
+        """Those that more rows may come to."""
+        return [name for name in self.names() if self.relations.is_unbounded(name)]
+
+    def frames(self) -> list[str]:
+        """Those that are static DataFrames, to which nothing comes."""
+        return [name for name in self.names() if not self.relations.is_unbounded(name)]
+
+    def staging(self, name: str) -> Staging:
+        """What stages the batches of a stream."""
+        if name not in self._stagings:
+            stream, files = self.relations.stream(name), self.relations.file_source(name)
+            self._stagings[name] = Staging(self._home, stream, self._plan, self._executor, self._clock, files)
+        return self._stagings[name]
+
+    def stagings(self) -> list[Staging]:
+        """What has staged batches since `forget`."""
+        return list(self._stagings.values())
+
+    def forget(self) -> None:
+        """Read anew from the home how far each stream is: another engine has gone on with it."""
+        self._stagings.clear()
+
+    def queries_of(self, name: str, columns: frozenset[str] | None = None) -> list[RunningQuery]:
+        """The queries on a stream; those that need no other columns, if some are given."""
+        return [
+            query
+            for query in self.queries()
+            if query.plan.stream.name == name
+            and (columns is None or columns.issuperset(query.plan.scan.columns))
+        ]
+
+    def columns_needed(self, name: str) -> set[str]:
+        """The columns of a stream that its queries need."""
+        return {column for query in self.queries_of(name) for column in query.plan.scan.columns}
+
+    def columns_in_use(self, name: str) -> list[str]:
+        """The columns of a stream that are read: all of a text, where a line is good or bad as a whole."""
+        stream, used = self.relations.stream(name), self.columns_needed(name)
+        return [column for column in stream.columns if stream.text or column in used]
+
+    def tables(self, queries: Iterable[RunningQuery]) -> dict[str, DataFrame]:
+        """The tables that queries are joined with, by name."""
+        used = {enrichment.table for query in queries for enrichment in query.plan.enrichments}
+        return {name: self.relations.frame(name) for name in used}
+
+    def waiting(self) -> list[OpenStream]:
+        """What has come and is not answered yet, by stream, and what that waits for."""
+        found = [
+            open_stream(
+                self.relations.stream(name),
+                self._home.catalog.progress(name),
+                self.queries_of(name),
+                grows=self.relations.is_unbounded(name),
+            )
+            for name in self.names()
+        ]
+        return [stream for stream in found if stream is not None]

@@ -1,0 +1,63 @@
+"""A part: what is staged of one stream, for an epoch to take in.
+
+It says all that the epoch must know of the stream, so that the epoch needs nothing of what staged it, which
+goes on changing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from windrow.planner import Tally
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.logical import Stream
+    from windrow.planner.plan import PhysicalPlan
+    from windrow.runtime.home.records import DataFile, Progress
+    from windrow.runtime.state.queries import RunningQuery
+
+NOTHING = Tally(None, 0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Part:
+    """What an epoch does with one stream: a staged batch, a heartbeat or the seal."""
+
+    stream: Stream
+    queries: Sequence[RunningQuery]
+    plan: PhysicalPlan
+    """The plan in which they run; of other streams it may have an earlier one than is committed."""
+    operators: Sequence[int]
+    """The operators that answer them, by number."""
+    progress: Progress
+    clock: float
+    evaluated: int
+    """The watermark that the stream's queries have been evaluated up to."""
+    committed: Callable[[Part], None]
+    """Tells the stage of the stream that an epoch with the part is committed."""
+    plans_failed: Callable[[], int]
+    """How often the stream's trees could not be planned anew so far."""
+    proposal: PhysicalPlan | None = None
+    """The plan of the background's that was looked at."""
+    batch: int | None = None
+    tally: Tally = NOTHING
+    tables: Mapping[int, Sequence[pa.Table]] = field(default_factory=dict)
+    """What was collected for each operator, by its number: a table from each of its passes."""
+    failed: Mapping[int, Exception] = field(default_factory=dict)
+    """Queries to be quarantined, and why, by their numbers."""
+    stopping: Callable[[], bool] = lambda: False
+    """Whether somebody is stopping the stream, so that nothing is worth being tried again."""
+    refused: Callable[[int], list[DataFile]] = lambda epoch: []
+    """Writes the late and dead rows, with the number of the epoch."""
+    begun: float = field(default_factory=time.perf_counter)
+    was_idle: bool = False
+
+    @property
+    def fresh(self) -> frozenset[int]:
+        """The queries that no epoch has had yet, by number."""
+        return frozenset(query.stored.id for query in self.queries if not query.stored.started)
