@@ -122,8 +122,8 @@ def _results(
                 continue
             table = table.filter(pc.field("_query") == query["id"]).drop_columns(["_query"])
             if query["retain"] is not None:
-                ends = table["window_end"].cast(pa.int64())
-                table = table.filter(pc.greater(ends, query["latest_end"] - query["retain"]))
+                times = table["_ts" if "_ts" in schema.names else "window_end"].cast(pa.int64())
+                table = table.filter(pc.greater(times, query["latest_end"] - query["retain"]))
             rows.update(_rows(table, lambda epoch: place(query["stream"], epoch)))
     return rows
 

@@ -79,6 +79,8 @@ EACH = (
     "SELECT sensor, SUM(value) AS total, MIN(value) AS least FROM readings [PARTITION BY sensor ROWS 9 SLIDE 4] "
     "GROUP BY sensor"
 )
+ALERTS = "SELECT ts, sensor, value * 2 AS twice FROM readings WHERE value > 8"
+SEEN = "SELECT * FROM orders"
 RECENT = "SELECT shop, COUNT(*) AS n FROM orders [RANGE 15 SECONDS SLIDE 5 SECONDS] GROUP BY shop"
 
 STORY = Story(
@@ -104,9 +106,11 @@ STORY = Story(
         "fleeting": "SELECT SUM(value) AS total FROM readings [RANGE 10 SECONDS SLIDE 10 SECONDS]",
         "sales": SALES,
         "recent": RECENT,
+        "alerts": ALERTS,
+        "seen": SEEN,
         "newcomer": "SELECT shop, AVG(amount) AS mean FROM orders [RANGE 30 SECONDS SLIDE 10 SECONDS] GROUP BY shop",
     },
-    retain={"recent": "60 seconds"},
+    retain={"recent": "60 seconds", "seen": "60 seconds"},
     since={"newcomer": 2},
     until={"fleeting": 3},
 )
@@ -117,7 +121,7 @@ SHORT = Story(
         Phase(readings=2, orders=2, clock=105, heartbeat=200),
         Phase(readings=0, orders=0, clock=600, heartbeat=600),
     ),
-    queries={"totals": TOTALS, "ratio": RATIO, "sales": SALES},
+    queries={"totals": TOTALS, "ratio": RATIO, "sales": SALES, "alerts": ALERTS},
 )
 """As long as it must be to have a first, a middle and a last epoch of each kind."""
 SHORT_IN_TASKS = replace(SHORT, nodes=2)

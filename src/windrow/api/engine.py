@@ -215,7 +215,8 @@ class Engine:
     ) -> None:
         """Register a continuous query. `sink(epoch, answers)` also gets its answers, at least once each.
 
-        With `retain`, answers for windows that ended that much before the latest one are let go.
+        With `retain`, answers of a time that much before the latest one (`window_end`, or without a window
+        `_ts`) are let go.
         """
         self._statements.add_query(name, sql, sink, retain)
 
@@ -261,11 +262,11 @@ class Engine:
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are
-        counted), then its columns.
+        counted), or without a window _ts; then its columns.
 
-        Also of a query that an earlier engine left in this home. `last` ("1 hour") gives only the windows
-        that end in that much time before the latest, without looking at older files; `epochs` adds the
-        column _epoch. The DataFrame shows what is there now; ask again for what comes.
+        Also of a query that an earlier engine left in this home. `last` ("1 hour") gives only the
+        answers of that much time before the latest, without looking at older files; `epochs` adds the column
+        _epoch. The DataFrame shows what is there now; ask again for what comes.
         """
         stored, length = self._names.stored(name), positive("last", last)
         return read_results(self.spark, self._home, stored, length, epochs=epochs)
