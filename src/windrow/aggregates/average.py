@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
 from windrow.aggregates.count import CountPartial
+from windrow.aggregates.function import Function
 from windrow.aggregates.sum import (
     LIMB_BITS,
     DecimalSumPartial,

@@ -9,7 +9,7 @@ An aggregate's life, with the shape of the data after each step:
 
 Windows of rows have to know the order of rows before anything is grouped: there Spark collects
 `Partial.value` of each row, and *lift* is `Partial.lift`, in Python; what follows is the same. So it is
-for functions of the user's own, over any window, because Spark cannot lift them (see `own.py`).
+for functions of the user's own, over any window, because Spark cannot lift them (see `own/`).
 
 Two aggregates that name the same partial share it: AVG(x) costs nothing beside SUM(x) and COUNT(x).
 """

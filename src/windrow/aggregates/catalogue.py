@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.aggregates.base import Aggregate
-    from windrow.aggregates.call import Call, Function
+    from windrow.aggregates.call import Call
+    from windrow.aggregates.function import Function
 
 SYNONYMS = {
     "any": "bool_or",

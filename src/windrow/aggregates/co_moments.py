@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Function
+from windrow.aggregates.function import Function
 from windrow.aggregates.higher_moments import floats
 from windrow.aggregates.operations import CO_MOMENTS
 from windrow.aggregates.pairs import pair

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from windrow.aggregates.base import ANY_ROW, Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
+from windrow.aggregates.function import Function
 from windrow.aggregates.operations import ADD_INTEGERS
 from windrow.errors import PlanError
 

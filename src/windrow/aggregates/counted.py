@@ -18,8 +18,9 @@ import pyarrow as pa
 import pyarrow.types as pat
 
 from windrow.aggregates.average import average
-from windrow.aggregates.call import Call, Constant, Function, whole
+from windrow.aggregates.call import Call
 from windrow.aggregates.contents import Counts, OfCounts, refuse_unhashable
+from windrow.aggregates.function import Constant, Function, whole
 from windrow.aggregates.questions import Commonest, Distinct, DistinctTotals, Each, OverRest, Quantile
 from windrow.aggregates.sum import FloatSumPartial, sum_
 from windrow.errors import PlanError

@@ -10,8 +10,9 @@ from __future__ import annotations
 import pyarrow as pa
 
 from windrow.aggregates.base import Aggregate
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
 from windrow.aggregates.extremes import refuse_incomparable
+from windrow.aggregates.function import Function
 from windrow.aggregates.operations import FIRST_GREATEST_KEY, LAST_GREATEST_KEY
 from windrow.aggregates.pairs import ByKey, PairPartial, pair
 from windrow.columns import INSTANT

@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
 from windrow.aggregates.extremes import ExtremePartial, refuse_incomparable, unsortable
+from windrow.aggregates.function import Function
 from windrow.aggregates.sum import is_number
 from windrow.errors import PlanError, QueryFailed
 

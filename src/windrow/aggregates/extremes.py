@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
 from windrow.aggregates.count import refuse_other_than_booleans
+from windrow.aggregates.function import Function
 from windrow.aggregates.operations import ADD_INTEGERS, GREATEST, MIN_INT64
 from windrow.aggregates.sum import presence
 from windrow.errors import PlanError

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
 from windrow.aggregates.extremes import refuse_incomparable
+from windrow.aggregates.function import Function
 from windrow.aggregates.operations import GREATEST_PAIR
 from windrow.aggregates.pairs import ByKey, PairPartial, pair
 

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Function
+from windrow.aggregates.function import Function
 from windrow.aggregates.operations import HIGHER_MOMENTS
 from windrow.aggregates.variance import Variance
 

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from windrow.aggregates.call import Call, Constant, Function
+from windrow.aggregates.call import Call
 from windrow.aggregates.contents import OfOrder
+from windrow.aggregates.function import Constant, Function
 from windrow.errors import PlanError
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow.types as pat
 
 from windrow.aggregates.base import Aggregate, Partial
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
 from windrow.aggregates.count import CountPartial, count_if
+from windrow.aggregates.function import Function
 from windrow.aggregates.sum import FloatSumPartial, is_number, masked, sum_of_doubles
 from windrow.errors import PlanError
 

@@ -30,7 +30,8 @@ import pyarrow.types as pat
 from datasketches import HLL_8, hll_sketch, hll_union, kll_doubles_sketch
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Call, Constant, Function
+from windrow.aggregates.call import Call
+from windrow.aggregates.function import Constant, Function
 from windrow.aggregates.operations import ADD_INTEGERS, Algebra, Operation, known, of_objects
 from windrow.aggregates.sum import decimals
 from windrow.errors import PlanError

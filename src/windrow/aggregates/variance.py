@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import Call, Function
+from windrow.aggregates.call import Call
+from windrow.aggregates.function import Function
 from windrow.aggregates.operations import MOMENTS
 
 if TYPE_CHECKING:

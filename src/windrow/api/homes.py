@@ -19,11 +19,11 @@ from windrow.runtime.home.lock import check_free
 from windrow.runtime.home.migrate import check_format
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
-from windrow.runtime.watch.status import QueryStatus as QueryStatus
-from windrow.runtime.watch.status import RequestStatus as RequestStatus
 from windrow.runtime.watch.status import Status as Status
-from windrow.runtime.watch.status import StreamStatus as StreamStatus
 from windrow.runtime.watch.status import read_status
+from windrow.runtime.watch.status_parts import QueryStatus as QueryStatus
+from windrow.runtime.watch.status_parts import RequestStatus as RequestStatus
+from windrow.runtime.watch.status_parts import StreamStatus as StreamStatus
 
 if TYPE_CHECKING:
     import os

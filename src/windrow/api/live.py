@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import ExitStack
 
-    from windrow.api.running import Running
+    from windrow.api.readers import Readers
     from windrow.runtime.epochs.reader import Reader
 
 
@@ -23,15 +23,23 @@ class Live:
     ask for: in a thread of its own, so that no request waits for an epoch that the heart waits for.
     """
 
-    def __init__(self, held: ExitStack, running: Running, every: float) -> None:
+    def __init__(
+        self,
+        held: ExitStack,
+        readers: Readers,
+        beat: Callable[[], None],
+        serve: Callable[[], None],
+        every: float,
+    ) -> None:
+        """`held` is closed when it is stopped; `beat` and `serve` are called every so many seconds."""
         self._held = held
-        self._running = running
+        self._reading = readers
         self._every = every
         self._stopping = Event()
         self._ended: list[Reader] = []
         self._failure: BaseException | None = None
-        self._heart = Thread(target=self._repeat, args=[running.beat], name="windrow heartbeat", daemon=True)
-        self._clerk = Thread(target=self._repeat, args=[running.serve], name="windrow requests", daemon=True)
+        self._heart = Thread(target=self._repeat, args=[beat], name="windrow heartbeat", daemon=True)
+        self._clerk = Thread(target=self._repeat, args=[serve], name="windrow requests", daemon=True)
 
     def begin(self) -> None:
         """Let time go on and take requests, now that the readers have been started."""
@@ -51,11 +59,11 @@ class Live:
 
     @property
     def _readers(self) -> list[Reader]:
-        return self._ended or self._running.readers.all()
+        return self._ended or self._reading.all()
 
     def process_available(self) -> None:
         """Wait until all rows that are there now have been processed."""
-        while self._running.readers.keep_up():
+        while self._reading.keep_up():
             self._stopping.wait(0.05)
         readers: list[Reader] = []
         while readers != self._readers:  # one may have been replaced meanwhile

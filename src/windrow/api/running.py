@@ -111,7 +111,7 @@ class Running:
         held.enter_context(self._holding_home())
         held.callback(warn_of_dead_rows, self._dead_rows)
         held.callback(self._stop_readers)
-        live = Live(held, self, min(every / 1e6, LOOK_SECONDS))
+        live = Live(held, self.readers, self.beat, self.serve, min(every / 1e6, LOOK_SECONDS))
         try:
             frames = self.streams.frames()
             if frames:

@@ -10,9 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from windrow.aggregates.own.call import as_arrow, lift_numbers, lift_objects, lower_numbers, lower_objects
+from windrow.aggregates.own.call import (
+    as_arrow,
+    lift_numbers,
+    lift_objects,
+    lower_numbers,
+    lower_objects,
+    operation_of,
+)
 from windrow.aggregates.own.function import OwnFunction
-from windrow.aggregates.own.numbers import merged_state, operation_of
+from windrow.aggregates.own.numbers import merged_state
 from windrow.aggregates.own.objects import ObjectPacking
 from windrow.checks.result_types import arrow_type
 from windrow.final.specialise import bound, specialise

@@ -15,16 +15,25 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates.base import Aggregate, Partial, RecordColumn
-from windrow.aggregates.call import EVERY_ROW, Call, Function
+from windrow.aggregates.call import EVERY_ROW, Call
+from windrow.aggregates.function import Function
 from windrow.aggregates.own.function import OwnFunction, raised, shown
-from windrow.aggregates.own.numbers import operation_of
-from windrow.aggregates.own.objects import OBJECT_BYTES, ObjectPacking
+from windrow.aggregates.own.numbers import number_operation
+from windrow.aggregates.own.objects import OBJECT_BYTES, ObjectPacking, object_operation
+from windrow.aggregates.own.operation import made_once
 from windrow.errors import PlanError, QueryFailed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from windrow.aggregates.operations import Operation
+
     Array = np.ndarray[Any, Any]
+
+
+def operation_of(function: OwnFunction) -> Operation:
+    """How states of a function merge: numbers in records of fixed width, or objects."""
+    return made_once(object_operation if function.is_object else number_operation, function)
 
 
 @dataclass(frozen=True)

@@ -11,62 +11,21 @@ Cost: compiled, that of the user's expressions; interpreted, some microseconds a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windrow.aggregates.operations import Algebra, Operation
 from windrow.aggregates.own.compiled import compiled, shape_of
 from windrow.aggregates.own.function import shown, shown_all
+from windrow.aggregates.own.operation import OwnOperation, algebra_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from windrow.aggregates.operations import Operation
     from windrow.aggregates.own.function import OwnFunction
 
     Array = np.ndarray[Any, Any]
-
-
-@dataclass(frozen=True)
-class OwnOperation(Operation):
-    """An operation of the user's; it goes to worker processes with the user's code."""
-
-    function: Any = field(default=None, compare=False, repr=False)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return operation_of, (self.function,)
-
-    def guarded(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
-        methods = "combine" if self.inverse is None else "combine or inverse"
-
-        def call(*arguments: Any) -> Any:
-            with self.function.calling(methods):
-                return kernel(*arguments)
-
-        return call
-
-
-def operation_of(function: OwnFunction) -> Operation:
-    """The operation of a function: one and the same for all its calls."""
-    if function._operation is None:
-        # Here: the two kinds of states do not know each other.
-        from windrow.aggregates.own.objects import object_operation
-
-        make = object_operation if function.is_object else number_operation
-        function._operation = make(function)
-    return function._operation
-
-
-def algebra_of(function: OwnFunction) -> Algebra:
-    """What the class claims."""
-    inverse = function.own.inverse is not None
-    return Algebra(
-        commutative=function.own.commutative,
-        invertible=inverse and function.exact,
-        nearly_invertible=inverse and not function.exact,
-        rounds=not function.exact,
-    )
 
 
 def number_operation(function: OwnFunction) -> Operation:
@@ -90,6 +49,7 @@ def number_operation(function: OwnFunction) -> Operation:
         like=_like(function),
         note="; ".join(failures) or f"its {' and '.join(methods)} {'are' if own.inverse else 'is'} compiled",
         function=function,
+        make=number_operation,
     )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates.own.function import shown
-from windrow.aggregates.own.numbers import OwnOperation, algebra_of
+from windrow.aggregates.own.operation import OwnOperation, algebra_of
 from windrow.aggregates.own.pickled_states import UnknownType, pickled, unpickled
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def object_operation(function: OwnFunction) -> Operation:
         like="moments" if inverse is None else "add_integers" if function.exact else "add_floats",
         note="its states are Python objects",
         function=function,
+        make=object_operation,
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.aggregates.own.numbers import OwnOperation
+from windrow.aggregates.own.operation import OwnOperation
 from windrow.errors import PlanError
 from windrow.final.shared.prefix import Prefix
 from windrow.final.shared.searched_deque import SearchedDeque

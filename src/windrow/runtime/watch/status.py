@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from windrow.runtime.home.lock import is_held
 from windrow.runtime.home.requests import Requests
 from windrow.runtime.home.watermark import joint
+from windrow.runtime.watch.shown import until
 from windrow.runtime.watch.status_html import status_html
+from windrow.runtime.watch.status_parts import QueryStatus, RequestStatus, StreamStatus
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,74 +21,6 @@ if TYPE_CHECKING:
 
 RATE_SECONDS = 60
 EPOCH_0 = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-@dataclass(frozen=True)
-class StreamStatus:
-    """One stream: what came, and how far it is."""
-
-    name: str
-    rows: int
-    late: int
-    dead: int
-    batch: int
-    rate: float
-    """Rows a second over the last minute of the clock."""
-    watermark: datetime | None
-    lag: timedelta | None
-    """How far the watermark is behind the clock."""
-    idle: bool
-    sealed: bool
-    epoch_seconds: float | None
-    """How long its last epoch took."""
-    last_batch: datetime | None
-
-
-@dataclass(frozen=True)
-class QueryStatus:
-    """One query: what it has answered, what it holds, and whether it still runs."""
-
-    name: str
-    stream: str
-    sql: str
-    answers: int
-    latest_end: datetime | None
-    """The end of the latest window answered."""
-    started: bool
-    """Whether an epoch has had it."""
-    entries: int
-    """Partials held, in open and closed slices."""
-    state_bytes: int
-    sealed: bool
-    quarantined: str | None
-    """Why it no longer runs."""
-    quarantined_epoch: int | None
-    retain: timedelta | None
-    complete_after: datetime | None = None
-    """Windows that begin later hold all their rows; None: all of them do."""
-
-    @property
-    def condition(self) -> str:
-        """In a word: active, waiting (for its first epoch), sealed or quarantined."""
-        if self.quarantined is not None:
-            return "quarantined"
-        if not self.started:
-            return "waiting"
-        return "sealed" if self.sealed else "active"
-
-
-@dataclass(frozen=True)
-class RequestStatus:
-    """A query that somebody asked for and no engine has added: none has looked yet, or it was refused."""
-
-    name: str
-    sql: str
-    refused: str | None
-
-    @property
-    def condition(self) -> str:
-        """In a word: waiting (for an engine) or refused."""
-        return "waiting" if self.refused is None else "refused"
 
 
 @dataclass(frozen=True)
@@ -108,7 +42,11 @@ class Status:
     requests: tuple[RequestStatus, ...] = ()
 
     def _repr_html_(self) -> str:
-        return status_html(self)
+        running = "an engine is running" if self.running else "no engine is running"
+        epoch = f"epoch {self.epoch:,}" if self.epoch >= 0 else "no epoch yet"
+        watermark = f", watermark {until(self.watermark)}" if self.watermark is not None else ""
+        line = f"{running}, {epoch}{watermark}"
+        return status_html(line, self.streams, self.queries, self.requests)
 
 
 def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
