@@ -42,6 +42,17 @@ def lines(output: str) -> list[list[str]]:
     return [line.split("\t") for line in output.splitlines()]
 
 
+def test_rows_that_a_select_without_a_window_wants_are_printed(windrow, place):
+    sql = "SELECT sensor, map(sensor, value * 2) AS twice FROM readings WHERE value > 1;"
+    result = windrow("run", write(place, STREAM, sql))
+    assert result.exit_code == 0, result.output
+    assert lines(result.stdout) == [
+        ["_ts", "sensor", "twice"],
+        ["2024-01-01 00:01:10", "a", "[('a', 10)]"],
+        ["2024-01-01 00:01:20", "b", "[('b', 14)]"],
+    ]
+
+
 def test_a_bare_select_is_printed(windrow, place):
     result = windrow("run", write(place, STREAM, BARE))
     assert result.exit_code == 0, result.output
