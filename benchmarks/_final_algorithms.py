@@ -1,7 +1,7 @@
 """The final aggregators measured: throughput, latency, memory and operations, for one range and for all.
 
 One key, an entry a slice, every slide answered, as in the experiments of Shein 2019 (§3.4, §4.4). The
-schedule is made before the clock starts, so what is timed is the structure alone: insert, evict, answer.
+steps are made before the clock starts, so what is timed is the structure alone: insert, evict, answer.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from windrow.final import (
     subtract_on_evict,
 )
 from windrow.final.counting import counted
-from windrow.final.schedule import Schedule
 from windrow.final.specialise import specialise
+from windrow.final.steps import Steps
 
 CHUNK = 1 << 16
 ENTRY = 8
@@ -151,7 +151,7 @@ def algorithms(operation: Operation, *, many: bool = False) -> dict[str, type[Fi
     }
 
 
-def schedule(ranges: list[int], first: int, last: int) -> Schedule:
+def steps(ranges: list[int], first: int, last: int) -> Steps:
     """The slides from one entry up to another: each entry is pushed, and every range answered."""
     ends = np.arange(first + 1, last + 1)
     lengths = np.array(ranges)[:, None]
@@ -159,7 +159,7 @@ def schedule(ranges: list[int], first: int, last: int) -> Schedule:
     block = ends - 1 - (ends - 1) % lengths
     answers = np.tile(np.arange(len(ends) + 1), (len(ranges), 1))
     keys = np.zeros((len(ranges), len(ends)), np.int32)
-    return Schedule(ends, ends.copy(), evict_to, block, np.maximum(block, evict_to), answers, keys)
+    return Steps(ends, ends.copy(), evict_to, block, np.maximum(block, evict_to), answers, keys)
 
 
 def filled(algorithm: type[FinalAggregator], operation: Operation, ranges: list[int], values: Any) -> Any:
@@ -171,7 +171,7 @@ def filled(algorithm: type[FinalAggregator], operation: Operation, ranges: list[
     aggregator = own(operation, 1, len(ranges), longest) if sized else own(operation, 1, len(ranges))
     aggregator.grow(1)
     keys = np.zeros(len(values), np.int32)
-    aggregator.slide(values, keys, 0, schedule(ranges, longest - 1, longest))
+    aggregator.slide(values, keys, 0, steps(ranges, longest - 1, longest))
     return aggregator
 
 
@@ -184,7 +184,7 @@ def throughput(name: str, operation: Operation, ranges: list[int], slides: int) 
     chunk = max(CHUNK // len(ranges), 1)
     seconds = 0.0
     for first in range(longest, longest + slides, chunk):
-        plan = schedule(ranges, first, min(first + chunk, longest + slides))
+        plan = steps(ranges, first, min(first + chunk, longest + slides))
         begun = time.perf_counter()
         aggregator.slide(values, keys, 0, plan)
         seconds += time.perf_counter() - begun
@@ -197,7 +197,7 @@ def memory(name: str, operation: Operation, n: int) -> float:
     values = readings(2 * n, operation)
     aggregator = filled(algorithm, operation, [n], values)
     more = 1 if name == "recalculate" else n  # a whole window, for structures that turn over
-    aggregator.slide(values, np.zeros(len(values), np.int32), 0, schedule([n], n, n + more))
+    aggregator.slide(values, np.zeros(len(values), np.int32), 0, steps([n], n, n + more))
     if not issubclass(algorithm, rings.RingAggregator):  # they read the entries where they are kept anyway
         return (aggregator.bytes + n * ENTRY) / (n * ENTRY)
     bookkeeping = sum(lane.state.nbytes for _, lane in aggregator.lanes)
@@ -213,7 +213,7 @@ def operations(name: str, operation: Operation, ranges: list[int], slides: int) 
     taken = []
     count.take()
     for entry in range(max(ranges), max(ranges) + slides):
-        aggregator.slide(values, keys, 0, schedule(ranges, entry, entry + 1))
+        aggregator.slide(values, keys, 0, steps(ranges, entry, entry + 1))
         taken.append(count.take())
     return sum(taken) / len(taken), max(taken)
 
@@ -246,7 +246,7 @@ def latencies(name: str, operation: Operation, n: int, slides: int) -> np.ndarra
     values = readings(n + slides, operation)
     keys = np.zeros(len(values), np.int32)
     aggregator: Any = filled(algorithm, operation, [n], values)
-    plan = schedule([n], n, n + slides)
+    plan = steps([n], n, n + slides)
     out = np.empty((slides, 1), operation.dtype)
     ticks, taken = np.zeros(2, np.int64), np.zeros(slides, np.int64)
     if issubclass(algorithm, rings.RingAggregator):

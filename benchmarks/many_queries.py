@@ -34,7 +34,7 @@ from _many_queries_figure import draw
 from windrow import Engine
 from windrow.api.explaining import next_plan
 from windrow.planner.sharing import SECONDS, CostModel, weave_share
-from windrow.runtime.spark import calibrate
+from windrow.runtime.spark import measure_sharing
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -67,7 +67,7 @@ class Settings:
     estimated: tuple[int, ...]
     """Queries of the plans whose estimates are compared."""
     workloads: int
-    calibration: calibrate.Sizes = calibrate.FULL
+    calibration: measure_sharing.Sizes = measure_sharing.FULL
 
 
 FULL = Settings(
@@ -115,7 +115,7 @@ class ManyQueries:
         """Measure, and make the report."""
         facts = machine(self.spark)
         self.constants = replace(
-            SECONDS, **calibrate.measure_constants(self.spark, self.settings.calibration)
+            SECONDS, **measure_sharing.measure_constants(self.spark, self.settings.calibration)
         )
         data = self._data("readings", self.settings.rows, self.settings.files)
         runs = self._counts(data)

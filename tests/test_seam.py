@@ -91,7 +91,7 @@ def test_nobody_but_the_harness_looks_inside_an_engine():
         ("engine_on(files, home)._running", "_running"),
         ("live._heart.join()", "_heart"),
         ("reader._stopping = True", "_stopping"),
-        ("from windrow.runtime.state.forest import Forest, _Past", "_Past"),
+        ("from windrow.runtime.state.executor import Executor, _take", "_take"),
         ("from windrow.runtime.epochs.stage import Staging", "Staging"),
         ("staging = stage.Staging(home, stream, clock)", "Staging"),
         ("Epochs(spark, home).run(part)", "Epochs"),

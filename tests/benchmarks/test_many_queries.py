@@ -21,7 +21,7 @@ def report(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dic
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
         many = import_module("many_queries")
-        sizes = many.calibrate.Sizes(20_000, 10, 1)
+        sizes = many.measure_sharing.Sizes(20_000, 10, 1)
         settings = many.Settings(20_000, 1, (1, 6), 1, 1.5, 10_000, 8, (2, 2), 1, 10_000, (3,), 1, sizes)
         made: dict[str, Any] = many.ManyQueries(spark, settings, tmp_path_factory.mktemp("many")).run()
         many.draw(made, tmp_path_factory.mktemp("figure") / "many.png")

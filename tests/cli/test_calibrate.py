@@ -9,7 +9,7 @@ from tests.harness.plans import cost_of_trees
 from windrow import Engine
 from windrow.aggregates.operations import ADD_FLOATS, GREATEST
 from windrow.errors import WindrowError
-from windrow.final import FINAL_AGGREGATORS, Costs, calibrate
+from windrow.final import FINAL_AGGREGATORS, Costs, measure_slides
 from windrow.planner.sharing import SECONDS, Constants
 
 STATEMENT = "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 SECOND]"
@@ -17,7 +17,7 @@ STATEMENT = "SELECT SUM(v) AS total FROM events [RANGE 1 MINUTE SLIDE 1 SECOND]"
 
 def test_a_home_is_planned_by_what_was_measured_for_it(windrow, spark, tmp_path, monkeypatch):
     # Of the operations two, which every algorithm takes one of: each is compiled for each algorithm.
-    monkeypatch.setattr(calibrate, "OPERATIONS", ((ADD_FLOATS, 2), (GREATEST, 2)))
+    monkeypatch.setattr(measure_slides, "OPERATIONS", ((ADD_FLOATS, 2), (GREATEST, 2)))
     home = tmp_path / "home"
     Engine(home, spark).close()
     path = home / "costs.json"

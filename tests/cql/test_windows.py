@@ -12,7 +12,7 @@ from sqlglot import exp
 from sqlglot.optimizer.optimizer import optimize
 from sqlglot.optimizer.qualify import qualify
 
-from windrow.cql import Query, RowWindow, TimeWindow, format_duration, parse, span, window_of
+from windrow.cql import Query, RowWindowNode, TimeWindowNode, format_duration, parse, span, window_of
 from windrow.cql.durations import DAY, HOUR, LONGEST, MILLISECOND, MINUTE, SECOND
 from windrow.errors import StatementError
 
@@ -28,14 +28,14 @@ def windows(tree: exp.Expr) -> dict[str, tuple[int, int, int] | None]:
     found: dict[str, tuple[int, int, int] | None] = {}
     for table in tree.find_all(exp.Table):
         window = window_of(table)
-        assert not isinstance(window, RowWindow)
+        assert not isinstance(window, RowWindowNode)
         found[table.name] = (window.range, window.slide, window.offset) if window is not None else None
     return found
 
 
 def row_window(tree: exp.Expr) -> tuple[int, int, list[str]]:
     """The window of rows of a query, and the keys that it counts by."""
-    window = tree.find(RowWindow)
+    window = tree.find(RowWindowNode)
     assert window is not None
     return window.rows, window.slide, [key.sql(dialect="spark", comments=False) for key in window.keys]
 
@@ -65,7 +65,7 @@ def test_the_place_of_a_window() -> None:
     text = "SELECT 1; SELECT a FROM f [RANGE 1 H SLIDE 1 H] g"
     query = parse(text)[1]
     assert isinstance(query, Query)
-    window = query.select.find(TimeWindow)
+    window = query.select.find(TimeWindowNode)
     assert window is not None
     start, end = span(window)
     assert text[start:end] == "[RANGE 1 H SLIDE 1 H]"
@@ -109,7 +109,7 @@ def test_any_window_is_read_and_kept(range_: int, slide: int, offset: int) -> No
     tree = select(f"SELECT a FROM f [{clauses}] AS g")
     expected = {"f": (range_, slide, offset)}
     assert windows(tree) == windows(tree.copy()) == windows(tree.transform(lambda node: node)) == expected
-    window = tree.find(TimeWindow)
+    window = tree.find(TimeWindowNode)
     assert windows(select(f"SELECT a FROM f {window}")) == expected
     assert tree.sql(dialect="spark") == "SELECT a FROM f AS g"
 
@@ -135,7 +135,7 @@ def test_a_window_of_rows_survives_copies_and_rewrites(
     assert tree.sql(dialect="spark") == "SELECT a FROM flights AS f WHERE a > 1"
     for copied in (tree, tree.copy(), pickle.loads(pickle.dumps(tree)), tree.transform(lambda node: node)):
         assert row_window(copied) == window
-    found = tree.find(RowWindow)
+    found = tree.find(RowWindowNode)
     assert found is not None
     assert row_window(select(f"SELECT a FROM flights {found} AS f")) == window
 
@@ -144,7 +144,7 @@ def test_the_places_of_a_window_of_rows_and_of_its_keys() -> None:
     text = "SELECT 1; SELECT a FROM f [PARTITION BY f.k, upper(l) ROWS 5 SLIDE 1] g"
     query = parse(text)[1]
     assert isinstance(query, Query)
-    window = query.select.find(RowWindow)
+    window = query.select.find(RowWindowNode)
     assert window is not None
     places = [span(window), *map(span, window.keys)]
     assert [text[start:end] for start, end in places] == [

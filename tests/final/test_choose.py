@@ -5,7 +5,7 @@ import pytest
 from windrow.aggregates.operations import ADD_FLOATS, ADD_INTEGERS, GREATEST, MOMENTS
 from windrow.errors import PlanError, WindrowError
 from windrow.final import FINAL_AGGREGATORS, Costs, choose, shipped_costs
-from windrow.final.calibrate import OPERATIONS
+from windrow.final.measure_slides import OPERATIONS
 
 FLAT = [[1, 20, 10], [1024, 20, 10]]
 LINEAR = [[1, 5, 5], [1024, 5 * 1024, 5 * 1024]]

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from windrow.aggregates.questions import Commonest, Distinct, DistinctTotals, Each, OverRest, Quantile
-from windrow.final.schedule import Liveness
+from windrow.final.steps import Liveness
 from windrow.final.values import pair_numbers
 from windrow.final.values.frequencies import Frequencies
 from windrow.final.values.frequency_trees import REST
@@ -83,10 +83,10 @@ def answers_of(questions, windows, rows, cuts):
         closed = int(np.searchsorted(starts, edge))
         append(frequencies, [row for row in pending if row[0] < edge], codes)
         pending = [row for row in pending if row[0] >= edge]
-        for schedule in liveness.evaluate(starts[:closed], keys[:closed], 0, after, stop):
-            found = frequencies.slide(schedule, codes.ranks(), weigh(codes.values))
+        for steps in liveness.evaluate(starts[:closed], keys[:closed], 0, after, stop):
+            found = frequencies.slide(steps, codes.ranks(), weigh(codes.values))
             for r, window in enumerate(windows):
-                places = zip(schedule.answer_ends(r).tolist(), schedule.keys(r).tolist(), strict=True)
+                places = zip(steps.answer_ends(r).tolist(), steps.keys(r).tolist(), strict=True)
                 for i, place in enumerate(places):
                     assert (window, *place) not in got
                     of_answer = [at_answer(i, q, a, codes) for q, a in zip(questions, found[r], strict=True)]
@@ -196,8 +196,8 @@ def test_values_that_do_not_come_back_are_forgotten(question):
             np.arange(call * 50 * n, (call + 1) * 50 * n, dtype=np.int32), np.ones(50 * n, np.int64),
         )  # fmt: skip
         end = (call + 1) * 50
-        for schedule in liveness.evaluate(starts[:end], zeros[:end], 0, end - 50, end):
-            frequencies.slide(schedule, ranks)
+        for steps in liveness.evaluate(starts[:end], zeros[:end], 0, end - 50, end):
+            frequencies.slide(steps, ranks)
         assert frequencies.entries == 10 * n
         sizes.append(frequencies.bytes)
     assert max(sizes[10:]) <= max(sizes[:10])

@@ -18,9 +18,9 @@ from windrow.final import (
     SubtractOnEvict,
     TwoStacks,
     refuse_mismatch,
-    schedule,
+    steps,
 )
-from windrow.final.schedule import Liveness
+from windrow.final.steps import Liveness
 from windrow.slicing import Window
 
 OPERATIONS = [ADD_INTEGERS, ADD_FLOATS, GREATEST, MOMENTS, AFFINE]
@@ -246,8 +246,8 @@ def test_sums_recover_after_infinity_and_nan_have_left_and_do_not_drift():
 
 def test_answers_come_in_pieces_when_there_are_many(monkeypatch):
     """No more than fit are made at a time, and none is lost between two pieces."""
-    monkeypatch.setattr(schedule, "MOST_ANSWERS", 7)
-    monkeypatch.setattr(schedule, "MOST_EVALUATIONS", 6)
+    monkeypatch.setattr(steps, "MOST_ANSWERS", 7)
+    monkeypatch.setattr(steps, "MOST_EVALUATIONS", 6)
     windows = [Window(3, 1), Window(10, 1)]
     starts = np.repeat(np.arange(40), 4)
     keys, values = np.tile(np.arange(4, dtype=np.int32), 40), np.arange(160).reshape(-1, 1)

@@ -59,7 +59,7 @@ class HigherMomentsPartial(Partial):
         return [count, mean, second, third, fourth]
 
 
-class Shape(Aggregate):
+class HigherMoments(Aggregate):
     """SKEWNESS, KURTOSIS: NULL when there are no values or they are all equal, as in Spark."""
 
     @property
@@ -90,4 +90,4 @@ def share_moments(aggregates: Iterable[Aggregate]) -> list[Aggregate]:
     ]
 
 
-FUNCTIONS = dict.fromkeys(("skewness", "kurtosis"), Function(Shape))
+FUNCTIONS = dict.fromkeys(("skewness", "kurtosis"), Function(HigherMoments))

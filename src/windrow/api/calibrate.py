@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from windrow.final.calibrate import calibrate, write
+from windrow.final.measure_slides import measure_slides, write
 from windrow.planner.sharing import SECONDS
 from windrow.planner.sharing.constants import MEASURED
 from windrow.runtime.home.home import Home
-from windrow.runtime.spark.calibrate import FULL, QUICK, measure_constants
+from windrow.runtime.spark.measure_sharing import FULL, QUICK, measure_constants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,7 +30,7 @@ WORDS = {
 
 
 @dataclass(frozen=True)
-class Price:
+class MeasuredPrice:
     """What one thing costs, in nanoseconds: here, if it could be measured, and as shipped."""
 
     what: str
@@ -49,7 +49,7 @@ def calibrate_home(
     progress: Callable[[str], None] = lambda _: None,
     *,
     quick: bool = False,
-) -> tuple[Path, list[Price]]:
+) -> tuple[Path, list[MeasuredPrice]]:
     """Write the table of costs of this machine into a home, which is made if it is not there.
 
     Engines that start on the home from then on choose by it. `progress` gets the name of each algorithm
@@ -58,7 +58,7 @@ def calibrate_home(
     """
     opened = Home(home)
     try:
-        table = calibrate(progress, (1, 16), 1) if quick else calibrate(progress)
+        table = measure_slides(progress, (1, 16), 1) if quick else measure_slides(progress)
         progress("shared plans")
         seconds = measure_constants(spark, QUICK if quick else FULL)
         about = {
@@ -73,7 +73,7 @@ def calibrate_home(
     finally:
         opened.close()
     prices = [
-        Price(what, seconds[name] * 1e9 if name in seconds else None, getattr(SECONDS, name) * 1e9)
+        MeasuredPrice(what, seconds[name] * 1e9 if name in seconds else None, getattr(SECONDS, name) * 1e9)
         for name, what in WORDS.items()
     ]
     return path, prices

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
-from windrow.api.durations import positive
+from windrow.api.executing import Executing
 from windrow.api.explaining import explained
 from windrow.api.homes import back_up_home
 from windrow.api.names import Names
@@ -26,9 +26,8 @@ from windrow.api.own_functions import OwnFunctions
 from windrow.api.registry import Registry
 from windrow.api.relations import Relations, open_source
 from windrow.api.running import Running
-from windrow.api.statements import Statements
 from windrow.api.watching import Watch, Watches
-from windrow.cql import parse_duration
+from windrow.cql import parse_duration, positive_duration
 from windrow.errors import SourceError, WindrowError
 from windrow.explain import check_ending as check_ending
 from windrow.planner.settings import Settings, read_prices
@@ -105,7 +104,7 @@ class Engine:
         self._functions = OwnFunctions(analyst)
         self._relations = Relations(self.spark, self._home)
         self._registry = Registry(self._home, self._relations, analyst, self._functions, clock)
-        self._statements = Statements(self._registry, self._relations, analyst)
+        self._executing = Executing(self._registry, self._relations, analyst)
         self._names = Names(self._home, self._registry, self._relations)
         self._clock = clock
         self._running = Running(
@@ -180,8 +179,8 @@ class Engine:
             timestamp,
             delay=parse_duration(delay),
             skew=None if skew is None else parse_duration(skew),
-            idle_timeout=positive("idle_timeout", idle_timeout),
-            retain=positive("retain", retain),
+            idle_timeout=positive_duration("idle_timeout", idle_timeout),
+            retain=positive_duration("retain", retain),
             max_dead=max_dead,
         )
 
@@ -218,14 +217,14 @@ class Engine:
         With `retain`, answers of a time that much before the latest one (`window_end`, or without a window
         `_ts`) are let go.
         """
-        self._statements.add_query(name, sql, sink, retain)
+        self._executing.add_query(name, sql, sink, retain)
 
     def execute(self, statements: str) -> list[str]:
         """Run CQL statements (CREATE STREAM, CREATE TABLE, CREATE QUERY, SELECT); returns the queries' names.
 
         A bare SELECT gets a name of its own (query_1, query_2, …). Nothing is kept if one of them fails.
         """
-        return self._statements.execute(statements)
+        return self._executing.execute(statements)
 
     def drop(self, name: str) -> None:
         """Forget a query. Its results stay readable on disk only."""
@@ -268,7 +267,7 @@ class Engine:
         answers of that much time before the latest, without looking at older files; `epochs` adds the column
         _epoch. The DataFrame shows what is there now; ask again for what comes.
         """
-        stored, length = self._names.stored(name), positive("last", last)
+        stored, length = self._names.stored(name), positive_duration("last", last)
         return read_results(self.spark, self._home, stored, length, epochs=epochs)
 
     def watch(self, name: str, rows: int = 20) -> Watch:

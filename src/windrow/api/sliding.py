@@ -23,7 +23,7 @@ from windrow.aggregates import AGGREGATES, OwnAggregate
 from windrow.api.engine import Engine
 from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
 from windrow.batch.by_value import UnpickledInTask, pickled_by_value
-from windrow.batch.several_passes import Collected, apart, one_pass_sql, together
+from windrow.batch.several_passes import CollectedColumns, apart, one_pass_sql, together
 from windrow.columns import END_OF_TIME, SLICE, aggregate_name, key_name
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
@@ -109,7 +109,7 @@ def sliding(
     partials = together(collected) if len(passes) > 1 else collected[0]
     schema = spec.result_schema(first)
     _check_names(schema)
-    final = _FinalStep(spec, tuple(plans.values()), tuple(map(Collected.of, passes)), schema)
+    final = _FinalStep(spec, tuple(plans.values()), tuple(map(CollectedColumns.of, passes)), schema)
     packed, opened = pickled_by_value(final, own.values()), UnpickledInTask()
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -255,7 +255,7 @@ class _FinalStep:
 
     spec: _Spec
     plans: tuple[AggregateQuery, ...]
-    passes: tuple[Collected, ...]
+    passes: tuple[CollectedColumns, ...]
     schema: pa.Schema
 
     def answer(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -28,7 +28,7 @@ PASS = "_pass"
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedColumns:
     """The columns of what a pass collects."""
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Collected:
     """How many columns behind them break ties; -1 if the order of rows does not count."""
 
     @classmethod
-    def of(cls, shared: BatchPass) -> Collected:
+    def of(cls, shared: BatchPass) -> CollectedColumns:
         """Of a pass whose statement is `one_pass_sql`."""
         ties = len(shared.order) if isinstance(shared, LiftedPass) and shared.ordered else -1
         return cls(tuple(shared.columns), ties)
@@ -70,7 +70,7 @@ def together(frames: Sequence[DataFrame]) -> DataFrame:
     return reduce(lambda one, other: one.unionByName(other, allowMissingColumns=True), labelled)
 
 
-def apart(table: pa.Table, number: int, keys: int, shared: Collected) -> pa.Table:
+def apart(table: pa.Table, number: int, keys: int, shared: CollectedColumns) -> pa.Table:
     """The rows and columns of one pass."""
     own = [name for name in table.column_names if name.startswith(f"_{number}_")]
     names = [SLICE, *(key_name(i) for i in range(keys)), *own]

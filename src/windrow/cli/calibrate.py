@@ -14,7 +14,7 @@ from windrow.cli.terminal import is_interactive, messages_console
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from windrow.api.calibrate import Price
+    from windrow.api.calibrate import MeasuredPrice
 
 
 @click.command(short_help="Measure this machine, so that the planner of a home chooses by it.")
@@ -54,13 +54,13 @@ def progress() -> Iterator[Callable[[str], None]]:
         yield lambda name: spinner.update(f"measuring {name} …")
 
 
-def price_line(price: Price) -> str:
+def price_line(price: MeasuredPrice) -> str:
     """What shared plans are priced by, for people.
 
-    >>> from windrow.api.calibrate import Price
-    >>> print(price_line(Price("one more pass over a row", 71.4, 60.0)))
+    >>> from windrow.api.calibrate import MeasuredPrice
+    >>> print(price_line(MeasuredPrice("one more pass over a row", 71.4, 60.0)))
       one more pass over a row      71 ns (60 as shipped)
-    >>> print(price_line(Price("one final operation", None, 10.0)))
+    >>> print(price_line(MeasuredPrice("one final operation", None, 10.0)))
       one final operation           lost in noise; 10 ns as shipped
     """
     if price.measured is None:

@@ -4,25 +4,26 @@ The language is Spark SQL's SELECT with windows behind stream names, and the sta
 streams and tables come from. Nothing here knows what exists: names are looked up by `windrow.logical`.
 """
 
-from windrow.cql.durations import format_duration, parse_duration
+from windrow.cql.durations import format_duration, parse_duration, positive_duration
 from windrow.cql.parser import parse
-from windrow.cql.row_windows import RowWindow
+from windrow.cql.row_windows import RowWindowNode
 from windrow.cql.spans import name_span, span
 from windrow.cql.statements import CreateStream, CreateTable, Query, Span, Statement
-from windrow.cql.windows import TimeWindow, window_of
+from windrow.cql.windows import TimeWindowNode, window_of
 
 __all__ = [
     "CreateStream",
     "CreateTable",
     "Query",
-    "RowWindow",
+    "RowWindowNode",
     "Span",
     "Statement",
-    "TimeWindow",
+    "TimeWindowNode",
     "format_duration",
     "name_span",
     "parse",
     "parse_duration",
+    "positive_duration",
     "span",
     "window_of",
 ]

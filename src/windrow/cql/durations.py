@@ -14,7 +14,7 @@ from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NoReturn
 
-from windrow.errors import StatementError, suggestion
+from windrow.errors import StatementError, WindrowError, suggestion
 
 MICROSECOND = 1
 MILLISECOND = 1_000
@@ -119,6 +119,21 @@ def parse_duration(text: Any, within: str | None = None, at: int = 0) -> int:
     if total.denominator != 1:
         refuse("the duration is not a whole number of microseconds", first, last, "use fewer decimals")
     return int(total)
+
+
+def positive_duration(what: str, text: Any) -> int | None:
+    """The duration that an argument says, in microseconds, or None if it is not given; `what` names the
+    argument.
+
+    >>> positive_duration("retain", "2 seconds")
+    2000000
+    """
+    if text is None:
+        return None
+    length = parse_duration(text)
+    if length <= 0:
+        raise WindrowError(f"{what} must be longer than nothing, not {text!r}")
+    return length
 
 
 def format_duration(us: int) -> str:

@@ -30,7 +30,7 @@ _NUMBER_AND_UNIT = re.compile(r"(\d+)([A-Za-z]+)")
 ReadList = Callable[[list[Token]], list[exp.Expr]]
 
 
-class RowWindow(exp.Expression):
+class RowWindowNode(exp.Expression):
     """`[PARTITION BY keys ROWS n SLIDE m]`. Its place is in `meta`, as sqlglot keeps places."""
 
     arg_types: ClassVar[dict[str, bool]] = {"rows": True, "slide": True, "expressions": False}
@@ -58,7 +58,7 @@ def is_of_rows(cursor: Cursor) -> bool:
     return any(cursor.word(ahead) in (ROWS, KEYS) for ahead in range(len(cursor.tokens)))
 
 
-def read_row_window(cursor: Cursor, span: tuple[int, int], read_list: ReadList) -> RowWindow:
+def read_row_window(cursor: Cursor, span: tuple[int, int], read_list: ReadList) -> RowWindowNode:
     """Read the clauses between the brackets; `span` is the place of the whole window."""
     given: dict[str, int] = {}
     keys: list[exp.Expr] = []
@@ -79,7 +79,7 @@ def read_row_window(cursor: Cursor, span: tuple[int, int], read_list: ReadList) 
     if SLIDE not in given:
         problem = "a window without SLIDE (a continuous query) is not supported yet"
         raise StatementError(problem, cursor.text, *span, f"add a SLIDE, as in {EXAMPLE}")
-    return RowWindow(rows=given[ROWS], slide=given[SLIDE], expressions=keys)
+    return RowWindowNode(rows=given[ROWS], slide=given[SLIDE], expressions=keys)
 
 
 def _keys(cursor: Cursor, read_list: ReadList) -> list[exp.Expr]:

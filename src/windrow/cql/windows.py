@@ -14,7 +14,7 @@ from sqlglot import Token, TokenType, exp
 
 from windrow.cql.cursor import Cursor
 from windrow.cql.durations import format_duration
-from windrow.cql.row_windows import KEYS, ROWS, RowWindow, is_of_rows, read_row_window
+from windrow.cql.row_windows import KEYS, ROWS, RowWindowNode, is_of_rows, read_row_window
 from windrow.cql.tokens import span_of
 from windrow.errors import StatementError, suggestion
 
@@ -32,7 +32,7 @@ EXAMPLE = "[RANGE 6 HOURS SLIDE 5 MINUTES]"
 _STOPS = frozenset(CLAUSES) | PLANNED.keys()
 
 
-class TimeWindow(exp.Expression):
+class TimeWindowNode(exp.Expression):
     """`[RANGE r SLIDE s OFFSET o]`, in microseconds. Its place is in `meta`, as sqlglot keeps places."""
 
     arg_types: ClassVar[dict[str, bool]] = {"range": True, "slide": True, "offset": True}
@@ -56,13 +56,15 @@ class TimeWindow(exp.Expression):
         return f"[{' '.join(f'{word} {format_duration(size).upper()}' for word, size in clauses.items())}]"
 
 
-def window_of(table: exp.Table) -> TimeWindow | RowWindow | None:
+def window_of(table: exp.Table) -> TimeWindowNode | RowWindowNode | None:
     """The window of a table in a query; None if it has none."""
     window = table.args.get("window")
-    return window if isinstance(window, TimeWindow | RowWindow) else None
+    return window if isinstance(window, TimeWindowNode | RowWindowNode) else None
 
 
-def read_window(text: str, tokens: list[Token], read_list: ReadList) -> tuple[TimeWindow | RowWindow, int]:
+def read_window(
+    text: str, tokens: list[Token], read_list: ReadList
+) -> tuple[TimeWindowNode | RowWindowNode, int]:
     """Read the window at the start of `tokens`, which begin with `[`: the node and its token count.
 
     `read_list` reads expressions with commas between them.
@@ -80,7 +82,7 @@ def read_window(text: str, tokens: list[Token], read_list: ReadList) -> tuple[Ti
     return window, count
 
 
-def _read_time_window(cursor: Cursor, span: tuple[int, int]) -> TimeWindow:
+def _read_time_window(cursor: Cursor, span: tuple[int, int]) -> TimeWindowNode:
     text = cursor.text
     sizes: dict[str, int] = {}
     while cursor.current is not None:
@@ -100,7 +102,7 @@ def _read_time_window(cursor: Cursor, span: tuple[int, int]) -> TimeWindow:
     if "slide" not in sizes:
         problem = "a window without SLIDE (a continuous query) is not supported yet"
         raise StatementError(problem, text, *span, f"add a SLIDE, as in {EXAMPLE}")
-    return TimeWindow(range=sizes["range"], slide=sizes["slide"], offset=sizes.get("offset", 0))
+    return TimeWindowNode(range=sizes["range"], slide=sizes["slide"], offset=sizes.get("offset", 0))
 
 
 def _closing(text: str, tokens: list[Token]) -> int:

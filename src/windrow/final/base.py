@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windrow.aggregates import Algebra, Operation
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
 
     Array = np.ndarray[Any, Any]
 
@@ -63,11 +63,11 @@ class FinalAggregator(ABC):
         """Extend the per-key state to `keys` keys."""
 
     @abstractmethod
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
-        """For each range, one answer record for each of the schedule's answers.
+    def slide(self, records: Array, keys: Array, base: int, steps: Steps) -> list[Array]:
+        """For each range, one answer record for each answer of the steps.
 
-        `records` and `keys` hold the entries numbered `base` and on, at least all that the
-        schedule's windows still contain.
+        `records` and `keys` hold the entries numbered `base` and on, at least all that
+        windows still contain at the first of the steps.
         """
 
     @abstractmethod
@@ -95,13 +95,13 @@ class FinalAggregator(ABC):
         fresh = self.operation.empty(rows - len(records), records.shape[1])
         return np.concatenate([records, fresh])
 
-    def _answers(self, schedule: Schedule) -> Array:
-        """Room for the answers of all ranges: those of range r begin at r times `schedule.room`."""
-        return np.empty((self.ranges * schedule.room, self.columns), self.operation.dtype)
+    def _answers(self, steps: Steps) -> Array:
+        """Room for the answers of all ranges: those of range r begin at r times `steps.room`."""
+        return np.empty((self.ranges * steps.room, self.columns), self.operation.dtype)
 
-    def _by_range(self, out: Array, schedule: Schedule) -> list[Array]:
-        starts = range(0, len(out), schedule.room) if schedule.room else [0] * self.ranges
-        return [out[start : start + len(schedule.keys(r))] for r, start in enumerate(starts)]
+    def _by_range(self, out: Array, steps: Steps) -> list[Array]:
+        starts = range(0, len(out), steps.room) if steps.room else [0] * self.ranges
+        return [out[start : start + len(steps.keys(r))] for r, start in enumerate(starts)]
 
 
 def needs_associativity(algebra: Algebra) -> str | None:

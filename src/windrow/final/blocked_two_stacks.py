@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windrow.aggregates import Operation
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
 
     Array = np.ndarray[Any, Any]
 
@@ -68,15 +68,15 @@ class BlockedTwoStacks(FinalAggregator):
         wider[:, : self.keys] = records.reshape(self.ranges, self.keys, self.columns)
         return wider.reshape(-1, self.columns)
 
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
-        out = self._answers(schedule)
-        self._make_room(np.max(schedule.block_from - schedule.evict_to, axis=1, initial=0))
+    def slide(self, records: Array, keys: Array, base: int, steps: Steps) -> list[Array]:
+        out = self._answers(steps)
+        self._make_room(np.max(steps.block_from - steps.evict_to, axis=1, initial=0))
         specialise(_slide, self.operation, self.columns)(
-            records, keys, base, schedule.evict_to, schedule.push_to, schedule.block, schedule.block_from,
-            schedule.answers_from, schedule.answer_keys, self.front, self.back, self.behind,
+            records, keys, base, steps.evict_to, steps.push_to, steps.block, steps.block_from,
+            steps.answers_from, steps.answer_keys, self.front, self.back, self.behind,
             self.behind_from, self.cursor, self.operation.identity, out,
         )  # fmt: skip
-        return self._by_range(out, schedule)
+        return self._by_range(out, steps)
 
     def _make_room(self, front_entries: Array) -> None:
         """See that `behind` can hold so many entries for each range."""

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Count:
+class OperationCount:
     """How many operations there were."""
 
     operations: int = 0
@@ -28,9 +28,9 @@ class Count:
         return taken
 
 
-def counted(operation: Operation, width: int) -> tuple[Operation, Count]:
+def counted(operation: Operation, width: int) -> tuple[Operation, OperationCount]:
     """The operation for records of a width, and its count."""
-    count = Count()
+    count = OperationCount()
 
     def noting(function: Callable[..., None]) -> Callable[..., None]:
         plain = bound(function, WIDTH=width)

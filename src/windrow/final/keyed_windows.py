@@ -2,7 +2,7 @@
 
 Entries are kept in slice order in arrays that grow at one end and are dropped at the other. Each
 operation of the query has one matrix of records and one final aggregator; all of them follow the
-same schedule. Windows are given in ascending order of their ranges.
+same steps. Windows are given in ascending order of their ranges.
 
 Time: that of the final aggregators, O(1) an entry and answer. Space: the entries still in the window.
 """
@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from windrow.final.growing_array import GrowingArray
-from windrow.final.schedule import Liveness
+from windrow.final.steps import Liveness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from windrow.aggregates import Operation
     from windrow.final.base import FinalAggregator
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Follower(Protocol):
     """Something that has entries of its own, and answers for the same windows and keys."""
 
-    def slide(self, schedule: Schedule) -> list[Any]:
+    def slide(self, steps: Steps) -> list[Any]:
         """What it found, for each range."""
 
 
@@ -88,16 +88,16 @@ class KeyedWindows:
         What the followers found is among the records, by the name that they were given.
         """
         starts, keys, base = self._starts.view, self._keys.view, self._base
-        for schedule in self._liveness.evaluate(starts, keys, base, after, until, most_answers):
+        for steps in self._liveness.evaluate(starts, keys, base, after, until, most_answers):
             records: dict[Any, Any] = {
-                operation: aggregator.slide(self._records[operation].view, keys, base, schedule)
+                operation: aggregator.slide(self._records[operation].view, keys, base, steps)
                 for operation, aggregator in self._aggregators.items()
             }
-            records |= {name: follower.slide(schedule) for name, follower in self._followers.items()}
+            records |= {name: follower.slide(steps) for name, follower in self._followers.items()}
             for r, window in enumerate(self.windows):
-                if len(schedule.keys(r)):
+                if len(steps.keys(r)):
                     answers = {operation: by_range[r] for operation, by_range in records.items()}
-                    yield window, schedule.answer_ends(r), schedule.keys(r), answers
+                    yield window, steps.answer_ends(r), steps.keys(r), answers
         self._drop(self._liveness.evicted - base)
 
     def held(self) -> tuple[Array, Array, Records]:

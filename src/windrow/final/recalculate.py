@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windrow.aggregates import Algebra, Operation
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
 
     Array = np.ndarray[Any, Any]
 
@@ -50,13 +50,13 @@ class Recalculate(FinalAggregator):
     def reserve(self, keys: int) -> None:
         self.total = self._extended(self.total, keys)
 
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
-        out = self._answers(schedule)
+    def slide(self, records: Array, keys: Array, base: int, steps: Steps) -> list[Array]:
+        out = self._answers(steps)
         specialise(_slide, self.operation, self.columns)(
-            records, keys, base, schedule.evict_to, schedule.push_to,
-            schedule.answers_from, schedule.answer_keys, self.total, self.operation.identity, out,
+            records, keys, base, steps.evict_to, steps.push_to,
+            steps.answers_from, steps.answer_keys, self.total, self.operation.identity, out,
         )  # fmt: skip
-        return self._by_range(out, schedule)
+        return self._by_range(out, steps)
 
     def state(self) -> list[Array]:
         return [self.total]

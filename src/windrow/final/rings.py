@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from windrow.aggregates import Operation
-    from windrow.final.schedule import Schedule
     from windrow.final.specialise import Part
+    from windrow.final.steps import Steps
 
     Array = np.ndarray[Any, Any]
 
@@ -81,32 +81,32 @@ class RingAggregator(FinalAggregator):
         for _, rings in self.lanes:
             rings.reserve(keys)
 
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
-        out = self._answers(schedule)
+    def slide(self, records: Array, keys: Array, base: int, steps: Steps) -> list[Array]:
+        out = self._answers(steps)
         entered = self.entered
-        most = self._most_entries(keys, base, schedule)
+        most = self._most_entries(keys, base, steps)
         for _, rings in self.lanes:
             rings.fit(most)
         for lane, rings in self.lanes:
             entered = self.entered.copy()
             slide = rings.kernel(_slide)
             step = 0
-            while step < len(schedule.ends):
+            while step < len(steps.ends):
                 step = slide(
-                    records[:, lane], keys, base, schedule.evict_to, schedule.push_to,
-                    schedule.answers_from, schedule.answer_keys, step, entered, *rings.memory, out[:, lane],
+                    records[:, lane], keys, base, steps.evict_to, steps.push_to,
+                    steps.answers_from, steps.answer_keys, step, entered, *rings.memory, out[:, lane],
                 )  # fmt: skip
-                if step < len(schedule.ends):
+                if step < len(steps.ends):
                     rings.grow_full()
         self.entered = entered
-        return self._by_range(out, schedule)
+        return self._by_range(out, steps)
 
-    def _most_entries(self, keys: Array, base: int, schedule: Schedule) -> Array:
+    def _most_entries(self, keys: Array, base: int, steps: Steps) -> Array:
         """How many entries each key will have at once; a deque hardly ever has as many."""
         _, rings = self.lanes[0]
         most = np.zeros(len(rings.state), np.int64)
         entries = rings.state[:, self.counted] - rings.state[:, -1]
-        _peaks(keys, base, self.entered, schedule.evict_to[-1], schedule.push_to, entries, most)
+        _peaks(keys, base, self.entered, steps.evict_to[-1], steps.push_to, entries, most)
         return np.minimum(most, LONGEST_DEQUE) if self.by_column else most
 
     def state(self) -> list[Array]:
@@ -302,7 +302,7 @@ def _slide(
     answer_keys: Array, step: int, entered: Array,
     values: Array, aggregates: Array, totals: Array, links: Array, state: Array, out: Array,
 ) -> int:  # fmt: skip
-    """Follow a schedule from a step on; returns the step at which a ring was full, or the number of steps."""
+    """Follow the steps from one on; returns the step at which a ring was full, or the number of steps."""
     ranges, steps = evict_to.shape
     longest = ranges - 1
     room = answer_keys.shape[1]

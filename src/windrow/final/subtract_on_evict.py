@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from windrow.aggregates import Operation
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
 
     Array = np.ndarray[Any, Any]
 
@@ -50,11 +50,11 @@ class SubtractOnEvict(FinalAggregator):
         self.total = self._extended(self.total, keys)
         self.entries = np.pad(self.entries, (0, keys - len(self.entries)))
 
-    def slide(self, records: Array, keys: Array, base: int, schedule: Schedule) -> list[Array]:
-        out = self._answers(schedule)
+    def slide(self, records: Array, keys: Array, base: int, steps: Steps) -> list[Array]:
+        out = self._answers(steps)
         specialise(_slide, self.operation, self.columns)(
-            records, keys, base, schedule.evict_to[0], schedule.push_to, schedule.answers_from[0],
-            schedule.answer_keys[0], self.total, self.entries, self.cursor, self.operation.identity, out,
+            records, keys, base, steps.evict_to[0], steps.push_to, steps.answers_from[0],
+            steps.answer_keys[0], self.total, self.entries, self.cursor, self.operation.identity, out,
         )  # fmt: skip
         return [out]
 

@@ -63,11 +63,11 @@ def compiled(function: OwnFunction, name: str, method: Any) -> tuple[Callable[..
     if not inspect.isfunction(plain):
         return None, "it is no function of Python"
     taken = _numbers_of_self(function, plain) if inspect.ismethod(method) else None
-    return _compiled_once(plain, taken, repr(taken), name, shape_of(function))
+    return _compiled_once(plain, taken, repr(taken), name, state_shape(function))
 
 
 @dataclass(frozen=True)
-class Shape:
+class StateShape:
     """What states are, for the compiler."""
 
     kind: type
@@ -79,14 +79,14 @@ class Shape:
         return f"one {kind}" if self.scalar else f"a tuple of {self.width} {kind}s"
 
 
-def shape_of(function: OwnFunction) -> Shape:
+def state_shape(function: OwnFunction) -> StateShape:
     """The shape of a function's states."""
-    return Shape(function.kind, len(function.names), function.is_scalar)
+    return StateShape(function.kind, len(function.names), function.is_scalar)
 
 
 @cache
 def _compiled_once(
-    plain: Any, taken: Any, spelled: str, name: str, shape: Shape
+    plain: Any, taken: Any, spelled: str, name: str, shape: StateShape
 ) -> tuple[Callable[..., None] | None, str]:
     """A method compiled by itself: engines that are given the same class do not compile it again.
 
@@ -125,7 +125,7 @@ def _numbers_of_self(function: OwnFunction, method: Any) -> Any:
     return namedtuple("Self", numbers)(**numbers) if numbers else 0
 
 
-def _is_state(returned: Any, shape: Shape) -> bool:
+def _is_state(returned: Any, shape: StateShape) -> bool:
     kinds = (types.Integer, types.Boolean) + ((types.Float,) if shape.kind is float else ())
     if shape.scalar:
         return isinstance(returned, kinds)
@@ -134,7 +134,7 @@ def _is_state(returned: Any, shape: Shape) -> bool:
     return all(isinstance(part, kinds) for part in returned)
 
 
-def _kernel(shape: Shape, name: str, fingerprint: str, *, with_self: bool) -> str:
+def _kernel(shape: StateShape, name: str, fingerprint: str, *, with_self: bool) -> str:
     places = range(1, shape.width + 1)
 
     def state(side: str, at: str) -> str:

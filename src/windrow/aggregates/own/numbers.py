@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windrow.aggregates.own.compiled import compiled, shape_of
+from windrow.aggregates.own.compiled import compiled, state_shape
 from windrow.aggregates.own.function import shown, shown_all
 from windrow.aggregates.own.operation import OwnOperation, algebra_of
 
@@ -91,7 +91,7 @@ def merged_state(function: OwnFunction, method: str, call: Any, a: Any, b: Any) 
     for number in numbers:
         fits = isinstance(number, int | np.integer | np.bool_)
         if not fits and not (function.kind is float and isinstance(number, float | np.floating)):
-            problem = f"not {shape_of(function)}"
+            problem = f"not {state_shape(function)}"
         elif function.kind is int and not -(2**63) <= number < 2**63:
             problem = "which does not fit in 64 bits"
         else:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from windrow.aggregates import Operation
     from windrow.final.growing_array import GrowingArray
     from windrow.final.shared.entries import Entries
-    from windrow.final.shared.shared_schedule import SharedSchedule
+    from windrow.final.shared.live_keys import AnswerSpans
 
     Array = np.ndarray[Any, Any]
 
@@ -52,10 +52,10 @@ class Prefix(SharedStructure):
     def column(self, place: int, base: int) -> list[Array]:
         return [self._before.view[: self.pushed - base, place]]
 
-    def _follow(self, entries: Entries, schedule: SharedSchedule, out: Array) -> int:
+    def _follow(self, entries: Entries, spans: AnswerSpans, out: Array) -> int:
         return self._kernel(_follow)(
             entries.records(self.operation), entries.links, entries.base, self.pushed,
-            schedule.first, schedule.last, self._before.view, self.operation.identity, out,
+            spans.first, spans.last, self._before.view, self.operation.identity, out,
         )  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from windrow.final.shared.structure import SharedStructure
 if TYPE_CHECKING:
     from windrow.aggregates import Operation
     from windrow.final.shared.entries import Entries
-    from windrow.final.shared.shared_schedule import SharedSchedule
+    from windrow.final.shared.live_keys import AnswerSpans
 
     Array = np.ndarray[Any, Any]
 
@@ -50,10 +50,10 @@ class SearchedDeque(SharedStructure):
     def rows(self) -> list[GrowingArray]:
         return [self._outdone]
 
-    def _follow(self, entries: Entries, schedule: SharedSchedule, out: Array) -> int:
+    def _follow(self, entries: Entries, spans: AnswerSpans, out: Array) -> int:
         return self._kernel(_follow)(
             entries.records(self.operation), entries.links, entries.base, self.pushed,
-            schedule.first, schedule.last, self._outdone.view, self._scratch, out,
+            spans.first, spans.last, self._outdone.view, self._scratch, out,
         )  # fmt: skip
 
 

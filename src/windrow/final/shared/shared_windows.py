@@ -17,7 +17,7 @@ import numpy as np
 from windrow.final.shared.choose import shared_structure
 from windrow.final.shared.entries import Entries
 from windrow.final.shared.evaluations import NEVER, Evaluations, Ticks
-from windrow.final.shared.shared_schedule import LiveKeys
+from windrow.final.shared.live_keys import LiveKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -86,12 +86,12 @@ class SharedWindows:
         evaluations = Evaluations(self._ticks, entries.starts, after, until)
         if self._live.pushed > entries.base + entries.before(evaluations.earliest):
             self._rewind()
-        for schedule in self._live.evaluate(entries, self._ticks, evaluations, most_answers):
+        for spans in self._live.evaluate(entries, self._ticks, evaluations, most_answers):
             records = {
-                operation: structure.answers(entries, schedule)
+                operation: structure.answers(entries, spans)
                 for operation, structure in self._structures.items()
             }
-            yield schedule.windows, schedule.ends, schedule.keys, records
+            yield spans.windows, spans.ends, spans.keys, records
         needed = self._ticks.first_after(until) - self._ticks.ranges
         self.drop_before(int(np.min(needed, initial=NEVER)))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Operation
     from windrow.final.shared.entries import Entries
-    from windrow.final.shared.shared_schedule import SharedSchedule
+    from windrow.final.shared.live_keys import AnswerSpans
 
     Array = np.ndarray[Any, Any]
 
@@ -45,15 +45,15 @@ class SharedStructure(ABC):
         """What it holds, each with a row an entry."""
 
     @abstractmethod
-    def _follow(self, entries: Entries, schedule: SharedSchedule, out: Array) -> int:
-        """Write the schedule's answers; returns how many entries have then entered."""
+    def _follow(self, entries: Entries, spans: AnswerSpans, out: Array) -> int:
+        """Write the answer of each span; returns how many entries have then entered."""
 
-    def answers(self, entries: Entries, schedule: SharedSchedule) -> Array:
-        """One record for each of the schedule's answers."""
+    def answers(self, entries: Entries, spans: AnswerSpans) -> Array:
+        """One record for each span."""
         for rows in self.rows:
             rows.extend(len(entries) - len(rows.view))
-        out = np.empty((len(schedule.keys), self.columns), self.operation.dtype)
-        self.pushed = self._follow(entries, schedule, out)
+        out = np.empty((len(spans.keys), self.columns), self.operation.dtype)
+        self.pushed = self._follow(entries, spans, out)
         return out
 
     def drop(self, rows: int, base: int) -> None:

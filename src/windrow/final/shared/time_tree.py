@@ -37,7 +37,7 @@ from windrow.final.shared.structure import SharedStructure
 if TYPE_CHECKING:
     from windrow.aggregates import Operation
     from windrow.final.shared.entries import Entries
-    from windrow.final.shared.shared_schedule import SharedSchedule
+    from windrow.final.shared.live_keys import AnswerSpans
 
     Array = np.ndarray[Any, Any]
 
@@ -67,10 +67,10 @@ class TimeTree(SharedStructure):
     def column(self, place: int, base: int) -> list[Array]:
         return [self._subtrees.view[: self.pushed - base, place]]
 
-    def _follow(self, entries: Entries, schedule: SharedSchedule, out: Array) -> int:
+    def _follow(self, entries: Entries, spans: AnswerSpans, out: Array) -> int:
         return self._kernel(_follow)(
             entries.records(self.operation), entries.starts, entries.links, entries.base, self.pushed,
-            schedule.first, schedule.last, self._subtrees.view, self._onward.view, self._scratch, out,
+            spans.first, spans.last, self._subtrees.view, self._onward.view, self._scratch, out,
         )  # fmt: skip
 
 

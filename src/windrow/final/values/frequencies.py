@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.aggregates.questions import Question
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
@@ -78,15 +78,15 @@ class Frequencies:
 
     Three slices of one key: value 0 twice, then values 0 and 1, then value 1 three times.
 
-    >>> from windrow.final.schedule import Liveness
+    >>> from windrow.final.steps import Liveness
     >>> from windrow.slicing import Window
     >>> windows = [Window(range=2, slide=1)]
     >>> starts, keys = np.array([0, 1, 1, 2]), np.zeros(4, np.int32)
     >>> liveness, frequencies = Liveness(windows), Frequencies(windows, [Distinct(), Commonest(1)])
     >>> liveness.grow(1)
     >>> frequencies.append(starts, keys, np.array([0, 0, 1, 1]), np.array([2, 1, 1, 3]))
-    >>> for schedule in liveness.evaluate(starts, keys, 0, 0, 3):
-    ...     distinct, mode = frequencies.slide(schedule, ranks=np.arange(2))[0]
+    >>> for steps in liveness.evaluate(starts, keys, 0, 0, 3):
+    ...     distinct, mode = frequencies.slide(steps, ranks=np.arange(2))[0]
     >>> distinct.tolist(), mode.codes.tolist(), mode.counts.tolist()
     ([1, 2, 2], [0, 0, 1], [2, 3, 4])
     """
@@ -127,22 +127,20 @@ class Frequencies:
         self._counts.append(counts)
         self._reserve(keys)
 
-    def slide(
-        self, schedule: Schedule, ranks: Array | None, weights: Array | None = None
-    ) -> list[list[Answers]]:
-        """By range, then by question, what belongs to each of the schedule's answers.
+    def slide(self, steps: Steps, ranks: Array | None, weights: Array | None = None) -> list[list[Answers]]:
+        """By range, then by question, what belongs to each answer of the steps.
 
         `ranks[code]` is the place of a value among all that are known; new values may move the old
         ones, but never past each other. `weights[code]` is the row that DistinctTotals adds up.
         """
         weights = np.ascontiguousarray(np.zeros((0, 0)) if weights is None else weights, np.int64)
-        self._reserve(schedule.keys(-1), weights.shape[1])
+        self._reserve(steps.keys(-1), weights.shape[1])
         if len(self._quantiles) or len(self._lists):
             self._arrange(ranks)
         starts = self._starts.view
-        push_to = np.searchsorted(starts, schedule.ends)
-        evict_to = [np.searchsorted(starts, schedule.ends - window.range) for window in self.windows]
-        answers = [self._follow(r, schedule, push_to, evict_to[r], weights) for r in range(len(self.windows))]
+        push_to = np.searchsorted(starts, steps.ends)
+        evict_to = [np.searchsorted(starts, steps.ends - window.range) for window in self.windows]
+        answers = [self._follow(r, steps, push_to, evict_to[r], weights) for r in range(len(self.windows))]
         self._drop(int(evict_to[-1][-1]))
         return answers
 
@@ -173,17 +171,15 @@ class Frequencies:
         if len(self._lists):
             self._maxima = self._layout.plant(self._numbers, self._count, sums=False)
 
-    def _follow(
-        self, r: int, schedule: Schedule, push_to: Array, evict_to: Array, weights: Array
-    ) -> list[Answers]:
-        answers = len(schedule.keys(r))
+    def _follow(self, r: int, steps: Steps, push_to: Array, evict_to: Array, weights: Array) -> list[Answers]:
+        answers = len(steps.keys(r))
         facts = np.empty((answers, self._of_key.shape[2]), np.int64)
         around = np.empty((2, len(self._quantiles), answers), np.int32)
         fraction = np.empty((len(self._quantiles), answers), np.float64)
         offsets = np.zeros((len(self._lists), answers + 1), np.int64)
         codes, counts = follow(
             self._pairs.view, self._counts.view, evict_to, push_to, self._cursor[r],
-            schedule.answers_from[r], schedule.answer_keys[r], self._quantiles, self._lists,
+            steps.answers_from[r], steps.answer_keys[r], self._quantiles, self._lists,
             self._numbers.keys, self._numbers.codes, weights, *self._layout,
             self._count[r], self._of_key[r], self._sums[r], self._maxima[r],
             facts, around, fraction, offsets,

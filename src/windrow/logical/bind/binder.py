@@ -19,8 +19,7 @@ from windrow.aggregates import FUNCTIONS, Aggregate, share_moments
 from windrow.aggregates.call import EVERY_ROW
 from windrow.aggregates.contents import contents_of
 from windrow.columns import RESERVED, aggregate_name, key_name
-from windrow.cql import RowWindow as RowWindowNode
-from windrow.cql import name_span, span, window_of
+from windrow.cql import RowWindowNode, name_span, span, window_of
 from windrow.errors import PlanError, StatementError, suggestion
 from windrow.final import named, refuse_mismatch
 from windrow.logical.aggregate import AggregateQuery, window_columns

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates.contents import Counts, contents_of
-from windrow.final.schedule import Schedule
+from windrow.final.steps import Steps
 from windrow.operators.aggregate.counted_values import CountedValues
 from windrow.operators.aggregate.ordered_values import OrderedValues
 from windrow.operators.aggregate.record_layout import RecordLayout
@@ -49,7 +49,7 @@ class ContentsState(Protocol):
     def close(self, before: int, horizon: int) -> None:
         """Slices that start before an instant are complete; those before the horizon nobody needs."""
 
-    def slide(self, schedule: Schedule) -> list[Any]:
+    def slide(self, steps: Steps) -> list[Any]:
         """What was found, for each range."""
 
     def forget(self, horizon: int) -> None:
@@ -105,7 +105,7 @@ def of_no_rows(aggregate: Aggregate) -> pa.Scalar:
     return layout.answers(aggregate, records)[0]
 
 
-_ONE_EMPTY_WINDOW = Schedule(
+_ONE_EMPTY_WINDOW = Steps(
     ends=np.zeros(1, np.int64),
     push_to=np.zeros(1, np.int64),
     evict_to=np.zeros((1, 1), np.int64),

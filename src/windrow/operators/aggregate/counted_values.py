@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from windrow.aggregates.contents import OfCounts
 from windrow.aggregates.questions import Distinct, DistinctTotals, Each, OverRest
-from windrow.final.schedule import MOST_ANSWERS
+from windrow.final.steps import MOST_ANSWERS
 from windrow.final.values.frequencies import Frequencies
 from windrow.final.values.frequency_trees import REST
 from windrow.operators.aggregate.open_slices import slice_order
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Aggregate
     from windrow.aggregates.contents import Counts
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
 
 
-class Entries(NamedTuple):
+class ValueEntries(NamedTuple):
     """Values of slices and keys, in slice order."""
 
     starts: Array
@@ -46,14 +46,16 @@ class Entries(NamedTuple):
     codes: Array
     counts: Array
 
-    def part(self, which: Any) -> Entries:
+    def part(self, which: Any) -> ValueEntries:
         """Some of them."""
-        return Entries(*(column[which] for column in self))
+        return ValueEntries(*(column[which] for column in self))
 
 
 FEW = 1 << 20
 """So many entries of open slices are not worth being added up."""
-NONE = Entries(np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64))
+NONE = ValueEntries(
+    np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64)
+)
 
 
 class CountedValues:
@@ -110,7 +112,7 @@ class CountedValues:
             new = new.part(pc.is_valid(values).to_numpy(False))
         new = new.part(slice_order(new.starts))
         if len(self._open.starts):
-            new = Entries(*map(np.concatenate, zip(self._open, new, strict=True)))
+            new = ValueEntries(*map(np.concatenate, zip(self._open, new, strict=True)))
             new = new.part(slice_order(new.starts))
         self._open = new
 
@@ -126,14 +128,14 @@ class CountedValues:
         self._frequencies.append(*closed)
         self._fresh = closed.part(slice(int(np.searchsorted(closed.starts, horizon)), None))
 
-    def slide(self, schedule: Schedule) -> list[list[Any]]:
+    def slide(self, steps: Steps) -> list[list[Any]]:
         """What was found: by range, then by question."""
         ranks = self._numbers.ranks() if self._ordered else None
         weights = None
         if DistinctTotals() in self._questions:
             made = (item.weights(self._values) for item in self._aggregates)
             weights = next(matrix for matrix in made if matrix is not None)
-        return self._frequencies.slide(schedule, ranks, weights)
+        return self._frequencies.slide(steps, ranks, weights)
 
     def answers(self, aggregate: Aggregate, found: list[Any]) -> pa.Array:
         """The answers of one aggregate, from what was found for a range."""
@@ -147,7 +149,7 @@ class CountedValues:
 
     def held_at_rest(self) -> tuple[Array, Array, dict[str, Any]]:
         """All that is closed and in a window."""
-        return self._at_rest(Entries(*self._frequencies.held()))
+        return self._at_rest(ValueEntries(*self._frequencies.held()))
 
     def open_at_rest(self) -> tuple[Array, Array, dict[str, Any]]:
         """What is open."""
@@ -159,18 +161,18 @@ class CountedValues:
         counts = one_chunk(table, self._contents.count_name).to_numpy()
         self._frequencies.append(*self._entries(starts, keys, values, counts))
 
-    def _at_rest(self, entries: Entries) -> tuple[Array, Array, dict[str, Any]]:
+    def _at_rest(self, entries: ValueEntries) -> tuple[Array, Array, dict[str, Any]]:
         values = self._numbers.decode(entries.codes)
         columns = {self._contents.value_name: values, self._contents.count_name: entries.counts}
         return entries.starts, entries.keys, columns
 
-    def _entries(self, starts: Array, keys: Array, values: pa.Array, counts: Array) -> Entries:
+    def _entries(self, starts: Array, keys: Array, values: pa.Array, counts: Array) -> ValueEntries:
         codes = np.full(len(values), REST, np.int32)
         codes[pc.is_valid(values).to_numpy(False)] = self._numbers.encode(values.drop_null())
-        return Entries(starts, keys, codes, counts)
+        return ValueEntries(starts, keys, codes, counts)
 
 
-def _merged(entries: Entries) -> Entries:
+def _merged(entries: ValueEntries) -> ValueEntries:
     """In slice order, the counts of entries alike added up."""
     starts, keys, codes, counts = entries
     if not len(starts):
@@ -179,10 +181,10 @@ def _merged(entries: Entries) -> Entries:
     starts, keys, codes, counts = entries.part(order)
     changes = (np.diff(starts) != 0) | (np.diff(keys) != 0) | (np.diff(codes) != 0)
     first = np.concatenate([[0], np.flatnonzero(changes) + 1])
-    return Entries(starts[first], keys[first], codes[first], np.add.reduceat(counts, first))
+    return ValueEntries(starts[first], keys[first], codes[first], np.add.reduceat(counts, first))
 
 
-def _order(entries: Entries) -> Array:
+def _order(entries: ValueEntries) -> Array:
     """By slice, key and code; as one number, if they fit in one, which took a seventh of the time."""
     starts, keys, codes, _ = entries
     changes = np.concatenate([[0], np.flatnonzero(np.diff(starts)) + 1])
@@ -193,7 +195,7 @@ def _order(entries: Entries) -> Array:
     return np.lexsort((codes, keys, starts))
 
 
-def _commonest(entries: Entries, kept: int, ranks: Array) -> Entries:
+def _commonest(entries: ValueEntries, kept: int, ranks: Array) -> ValueEntries:
     """The `kept` greatest counts of each slice and key and, where there are so many, the least of them as
     the rest: a value that was not kept occurs at most so often in the slice."""
     if not len(entries.starts):
@@ -205,7 +207,7 @@ def _commonest(entries: Entries, kept: int, ranks: Array) -> Entries:
     )
     first = np.concatenate([[0], np.flatnonzero((np.diff(starts) != 0) | (np.diff(keys) != 0)) + 1])
     place = np.arange(len(starts)) - np.repeat(first, np.diff(np.append(first, len(starts))))
-    top = Entries(starts, keys, codes, counts).part(place < kept)
-    rest = Entries(starts, keys, np.full(len(codes), REST, np.int32), counts).part(place == kept - 1)
-    both = Entries(*map(np.concatenate, zip(top, rest, strict=True)))
+    top = ValueEntries(starts, keys, codes, counts).part(place < kept)
+    rest = ValueEntries(starts, keys, np.full(len(codes), REST, np.int32), counts).part(place == kept - 1)
+    both = ValueEntries(*map(np.concatenate, zip(top, rest, strict=True)))
     return both.part(np.argsort(both.starts, kind="stable"))

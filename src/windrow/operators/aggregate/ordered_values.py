@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Aggregate
     from windrow.aggregates.contents import InOrder
-    from windrow.final.schedule import Schedule
+    from windrow.final.steps import Steps
     from windrow.slicing import Window
 
     Array = np.ndarray[Any, Any]
@@ -113,7 +113,7 @@ class OrderedValues:
         self._open = Rows(self._contents.of_type)
         self._open.append(*rest)
 
-    def slide(self, schedule: Schedule) -> list[pa.Array]:
+    def slide(self, steps: Steps) -> list[pa.Array]:
         """For each range a list of values an answer."""
         held = self._held
         count = len(held.starts)
@@ -121,7 +121,7 @@ class OrderedValues:
         by_key = held.keys[order].astype(np.int64) * (count + 1) + order
         found = []
         for r, window in enumerate(self._windows):
-            ends, keys = schedule.answer_ends(r), schedule.keys(r).astype(np.int64) * (count + 1)
+            ends, keys = steps.answer_ends(r), steps.keys(r).astype(np.int64) * (count + 1)
             low = np.searchsorted(by_key, keys + np.searchsorted(held.starts, ends - window.range))
             high = np.searchsorted(by_key, keys + np.searchsorted(held.starts, ends))
             lengths = high - low

@@ -8,7 +8,7 @@ from windrow.planner.sharing.max_share import max_share
 from windrow.planner.sharing.no_share import no_share
 from windrow.planner.sharing.optimizers import OPTIMIZERS
 from windrow.planner.sharing.placement import PLACEMENTS
-from windrow.planner.sharing.plan import Plan
+from windrow.planner.sharing.sharing_plan import SharingPlan
 from windrow.planner.sharing.spread import checked_hint, to_lowest
 from windrow.planner.sharing.tree import Tree
 from windrow.planner.sharing.weave_share import tri_weave, weave_share
@@ -22,7 +22,7 @@ __all__ = [
     "SECONDS",
     "Constants",
     "CostModel",
-    "Plan",
+    "SharingPlan",
     "Tree",
     "Weaver",
     "WindowSet",

@@ -21,7 +21,7 @@ from windrow.errors import PlanError
 from windrow.planner.sharing.combs import Combs
 from windrow.planner.sharing.constants import OPERATIONS, Constants
 from windrow.planner.sharing.edge_rates import EdgeRates, quickly
-from windrow.planner.sharing.final_work import MICROSECONDS, Work, final_work
+from windrow.planner.sharing.final_work import MICROSECONDS, FinalWork, final_work
 from windrow.planner.sharing.tree import Tree
 from windrow.planner.sharing.window_set import WindowSet
 
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 
 ADDITIVE = ("panes", "flat_fit")
 """Final aggregation whose work is a sum over windows that does not depend on the edges."""
-NO_WORK = Work(0.0, 0.0, 0.0, 0.0)
+NO_WORK = FinalWork(0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
-class Price:
+class TreePrice:
     """What a tree costs in a plan: its own pass, or its part of the combined one; operations; results."""
 
     tree: float
@@ -104,13 +104,13 @@ class CostModel:
         parts = one.parts + other.parts
         together = disjoint or not self.answered_once
         if self.final in ADDITIVE and together:
-            work = Work(one.work.each + other.work.each, 0.0, 0.0, 0.0)
+            work = FinalWork(one.work.each + other.work.each, 0.0, 0.0, 0.0)
             fired = one.fired + other.fired
             cut = self.edge_rates.of_pass(combs)
             return Tree(parts, combs, *self.edge_rates.a_second(combs), cut, work, NO_WORK, fired)
         return self._tree(parts, combs, WindowSet.union([one.windows, other.windows], disjoint=together))
 
-    def woven_cost(self, one: Tree, other: Tree, price: Price, *, disjoint: bool = True) -> float:
+    def woven_cost(self, one: Tree, other: Tree, price: TreePrice, *, disjoint: bool = True) -> float:
         """What the two would cost as one."""
         if self.final in ADDITIVE and (disjoint or not self.answered_once):
             combs = self.edge_rates.joined(one.combs, other.combs)
@@ -125,16 +125,16 @@ class CostModel:
         work = of(windows, answers, edges)
         growth = NO_WORK
         if self.final not in ADDITIVE:
-            growth = Work(*(more - less for more, less in zip(of(windows, answers, 2.0 * edges), work)))
+            growth = FinalWork(*(more - less for more, less in zip(of(windows, answers, 2.0 * edges), work)))
         cut = self.edge_rates.of_pass(combs)
         return Tree(parts, combs, edges, exact, cut, work, growth, windows.fired * MICROSECONDS)
 
     # prices
 
-    def separate(self) -> Price:
+    def separate(self) -> TreePrice:
         """Every tree passes over the rows itself."""
         c = self.constants
-        return Price(
+        return TreePrice(
             c.row * self.rate,
             c.partial * self.groups,
             c.partial * self.rate,
@@ -142,7 +142,7 @@ class CostModel:
             c.result * self.groups,
         )
 
-    def combined(self, combs: Combs) -> Price:
+    def combined(self, combs: Combs) -> TreePrice:
         """One pass makes all these cuts; every tree merges what it collects."""
         merging = self.constants.operation * float(self.collected(self.edge_rates.of_pass(combs)))
         return replace(self.separate(), tree=merging, cut=0.0, all_rows=0.0)

@@ -27,12 +27,12 @@ if TYPE_CHECKING:
     from windrow.planner.sharing.window_set import WindowSet
 
     Array = np.ndarray[Any, Any]
-    FinalWork = Callable[[WindowSet, "Array", float], "Work"]
+    WorkOf = Callable[[WindowSet, "Array", float], "FinalWork"]
 
 MICROSECONDS = 1e6
 
 
-class Work(NamedTuple):
+class FinalWork(NamedTuple):
     """Operations of one group's final aggregation."""
 
     each: float
@@ -54,66 +54,66 @@ def slices_in(windows: WindowSet, edges: float) -> Array:
     return np.maximum(1.0, windows.ranges * (edges / MICROSECONDS))
 
 
-def panes(windows: WindowSet, answers: Array, edges: float) -> Work:
+def panes(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """Every window from its own panes, at every edge."""
-    return Work(float(np.dot(answers, np.maximum(1.0, windows.ranges / windows.slides))), 0.0, 0.0, 0.0)
+    return FinalWork(float(np.dot(answers, np.maximum(1.0, windows.ranges / windows.slides))), 0.0, 0.0, 0.0)
 
 
-def flat_fat(windows: WindowSet, answers: Array, edges: float) -> Work:
+def flat_fat(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """A binary tree over the slices: a window is a path in it."""
     inner = np.maximum(1.0, slices_in(windows, edges) - 1.0)
     levels = np.floor(np.log2(inner)) + inner / 2.0 ** np.floor(np.log2(inner + 1.0))
-    return Work(float(np.dot(answers, levels)), 0.0, 0.0, 0.0)
+    return FinalWork(float(np.dot(answers, levels)), 0.0, 0.0, 0.0)
 
 
-def flat_fit(windows: WindowSet, answers: Array, edges: float) -> Work:
+def flat_fit(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """Three operations a window."""
-    return Work(3.0 * float(answers.sum()), 0.0, 0.0, 0.0)
+    return FinalWork(3.0 * float(answers.sum()), 0.0, 0.0, 0.0)
 
 
-def slick_deque_inv(windows: WindowSet, answers: Array, edges: float) -> Work:
+def slick_deque_inv(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """A running aggregate for each number of slices that windows have: one in, one out."""
     lengths = np.rint(slices_in(windows, edges))
-    return Work(0.0, 2.0 * len(np.unique(lengths)), 0.0, 2.0 * float(lengths.max()))
+    return FinalWork(0.0, 2.0 * len(np.unique(lengths)), 0.0, 2.0 * float(lengths.max()))
 
 
-def slick_deque_non_inv(windows: WindowSet, answers: Array, edges: float) -> Work:
+def slick_deque_non_inv(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """A monotonic deque, walked once at every edge for all windows (equation 7.7)."""
     longest = slices_in(windows, edges).max()
     nodes = sum(1.0 / factorial(i) for i in range(1, min(int(longest), 20) + 1))
     deque = 2.0 - 2.0 / longest + nodes
-    return Work(float(answers.sum()), deque, 0.0, deque)
+    return FinalWork(float(answers.sum()), deque, 0.0, deque)
 
 
-def shared_invertible(windows: WindowSet, answers: Array, edges: float) -> Work:
+def shared_invertible(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """Prefix sums: one operation to push, one to answer."""
-    return Work(0.0, 1.0, _fired(windows, answers, 1.0), 1.0)
+    return FinalWork(0.0, 1.0, _fired(windows, answers, 1.0), 1.0)
 
 
-def shared_selective(windows: WindowSet, answers: Array, edges: float) -> Work:
+def shared_selective(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """A monotonic deque: two operations to push at most; a binary search of it to answer.
 
     The deque of n random values has about ln n nodes.
     """
     nodes = 1.0 + np.log(slices_in(windows, edges))
-    return Work(0.0, 2.0, _fired(windows, answers, np.log2(1.0 + nodes)), 2.0)
+    return FinalWork(0.0, 2.0, _fired(windows, answers, np.log2(1.0 + nodes)), 2.0)
 
 
 PUSHED_LEVELS = 4.0
 """How many levels of a structure of disjoint blocks an entry is folded into on the way."""
 
 
-def shared_any(windows: WindowSet, answers: Array, edges: float) -> Work:
+def shared_any(windows: WindowSet, answers: Array, edges: float) -> FinalWork:
     """Aggregates of blocks of growing sizes: a handful to push, the logarithm of the slices to answer."""
     operations = 1.0 + np.log2(slices_in(windows, edges))
-    return Work(0.0, PUSHED_LEVELS, _fired(windows, answers, operations), PUSHED_LEVELS)
+    return FinalWork(0.0, PUSHED_LEVELS, _fired(windows, answers, operations), PUSHED_LEVELS)
 
 
 def _fired(windows: WindowSet, answers: Array, operations: Array | float) -> float:
     return float(np.sum(answers * operations / windows.slides)) * MICROSECONDS
 
 
-FINAL_WORK: dict[str, FinalWork] = {
+FINAL_WORK: dict[str, WorkOf] = {
     function.__name__: function
     for function in (
         panes,
@@ -128,7 +128,7 @@ FINAL_WORK: dict[str, FinalWork] = {
 }
 
 
-def final_work(name: str) -> FinalWork:
+def final_work(name: str) -> WorkOf:
     """The work of the final aggregation that a name stands for.
 
     >>> final_work("pains")

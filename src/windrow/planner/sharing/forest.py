@@ -22,7 +22,7 @@ from windrow.slicing.granules import MOST_COMBS, MOST_GRANULES_PER_SLICE
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windrow.planner.sharing.cost import Price
+    from windrow.planner.sharing.cost import TreePrice
     from windrow.planner.sharing.tree import Tree
 
     Array = np.ndarray[Any, Any]
@@ -34,7 +34,7 @@ LOST = 0
 class Forest:
     """A growing list of trees."""
 
-    def __init__(self, trees: Iterable[Tree], price: Price) -> None:
+    def __init__(self, trees: Iterable[Tree], price: TreePrice) -> None:
         self.price = price
         self.trees: list[Tree] = list(trees)
         room = 2 * len(self.trees) + 16

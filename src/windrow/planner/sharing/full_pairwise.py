@@ -11,7 +11,7 @@ from itertools import combinations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from windrow.planner.sharing.plan import Plan
+from windrow.planner.sharing.sharing_plan import SharingPlan
 from windrow.planner.sharing.window_set import WindowSet
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from windrow.planner.sharing.window_set import Windows
 
 
-def full_pairwise(windows: Windows, cost: CostModel) -> Plan:
+def full_pairwise(windows: Windows, cost: CostModel) -> SharingPlan:
     """WeaveShare without estimates.
 
     >>> from windrow.planner.sharing.cost import CostModel
@@ -44,4 +44,4 @@ def full_pairwise(windows: Windows, cost: CostModel) -> Plan:
         for pair in [pair for pair in savings if {one, other} & set(pair)]:
             del savings[pair]
         savings |= {(one, tree): saving(one, tree) for tree in trees if tree != one}
-    return Plan.of("full_pairwise", list(trees.values()), cost, started)
+    return SharingPlan.of("full_pairwise", list(trees.values()), cost, started)

@@ -22,7 +22,7 @@ from windrow.planner.sharing.forest import Forest
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from windrow.planner.sharing.cost import CostModel, Price
+    from windrow.planner.sharing.cost import CostModel, TreePrice
     from windrow.planner.sharing.tree import Tree
 
     Array = np.ndarray[Any, Any]
@@ -36,7 +36,7 @@ class Greedy:
     """The trees that are left, and for every pair of them the edges together and the saving."""
 
     def __init__(
-        self, trees: Iterable[Tree], cost: CostModel, price: Price, *, disjoint: bool = True
+        self, trees: Iterable[Tree], cost: CostModel, price: TreePrice, *, disjoint: bool = True
     ) -> None:
         self.cost = cost
         self.price = price

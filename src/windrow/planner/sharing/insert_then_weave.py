@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from windrow.planner.sharing.forest import Forest
 from windrow.planner.sharing.insert import insert
-from windrow.planner.sharing.plan import Plan
+from windrow.planner.sharing.sharing_plan import SharingPlan
 from windrow.planner.sharing.window_set import WindowSet
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from windrow.planner.sharing.window_set import Windows
 
 
-def insert_then_weave(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
+def insert_then_weave(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> SharingPlan:
     """Trees grown by insertion.
 
     >>> from windrow.planner.sharing.cost import CostModel
@@ -32,6 +32,6 @@ def insert_then_weave(windows: Windows, cost: CostModel, *, deadline: float | No
     asked = WindowSet.of(windows)
     for group in asked.groups():
         if deadline is not None and perf_counter() >= deadline:
-            return Plan.of("insert_then_weave", [cost.tree(asked)], cost, started, deadline=deadline)
+            return SharingPlan.of("insert_then_weave", [cost.tree(asked)], cost, started, deadline=deadline)
         insert(forest, cost.tree(group), cost)
-    return Plan.of("insert_then_weave", forest.trees, cost, started, deadline=deadline)
+    return SharingPlan.of("insert_then_weave", forest.trees, cost, started, deadline=deadline)

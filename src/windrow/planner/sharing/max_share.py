@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from windrow.planner.sharing.plan import Plan
+from windrow.planner.sharing.sharing_plan import SharingPlan
 from windrow.planner.sharing.window_set import WindowSet
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from windrow.planner.sharing.window_set import Windows
 
 
-def max_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
+def max_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> SharingPlan:
     """One tree.
 
     >>> from windrow.planner.sharing.cost import CostModel
@@ -23,4 +23,4 @@ def max_share(windows: Windows, cost: CostModel, *, deadline: float | None = Non
     """
     started = perf_counter()
     asked = WindowSet.of(windows)
-    return Plan.of("max_share", [cost.tree(asked)] if len(asked) else [], cost, started)
+    return SharingPlan.of("max_share", [cost.tree(asked)] if len(asked) else [], cost, started)

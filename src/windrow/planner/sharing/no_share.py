@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING
 
-from windrow.planner.sharing.plan import Plan
+from windrow.planner.sharing.sharing_plan import SharingPlan
 from windrow.planner.sharing.window_set import WindowSet
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from windrow.planner.sharing.window_set import Windows
 
 
-def no_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
+def no_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> SharingPlan:
     """As many trees as distinct windows.
 
     >>> from windrow.planner.sharing.cost import CostModel
@@ -22,4 +22,6 @@ def no_share(windows: Windows, cost: CostModel, *, deadline: float | None = None
     2
     """
     started = perf_counter()
-    return Plan.of("no_share", [cost.tree(one) for one in WindowSet.of(windows).singles()], cost, started)
+    return SharingPlan.of(
+        "no_share", [cost.tree(one) for one in WindowSet.of(windows).singles()], cost, started
+    )

@@ -11,14 +11,16 @@ from windrow.planner.sharing.weave_share import tri_weave, weave_share
 
 if TYPE_CHECKING:
     from windrow.planner.sharing.cost import CostModel
-    from windrow.planner.sharing.plan import Plan
+    from windrow.planner.sharing.sharing_plan import SharingPlan
     from windrow.planner.sharing.window_set import Windows
 
 
 class Optimizer(Protocol):
     """Plans windows; at a deadline (of `perf_counter`) it stops with what it has."""
 
-    def __call__(self, windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan: ...
+    def __call__(
+        self, windows: Windows, cost: CostModel, *, deadline: float | None = None
+    ) -> SharingPlan: ...
 
 
 OPTIMIZERS: dict[str, Optimizer] = {

@@ -10,7 +10,7 @@ from windrow.planner.sharing.window_set import WindowSet
 
 if TYPE_CHECKING:
     from windrow.planner.sharing.combs import Combs
-    from windrow.planner.sharing.final_work import Work
+    from windrow.planner.sharing.final_work import FinalWork
     from windrow.slicing import Cuts
 
 
@@ -26,9 +26,9 @@ class Tree:
     """Whether the edges were counted, not estimated."""
     cut: float
     """Cuts a second that a pass over the rows makes for it alone."""
-    work: Work
+    work: FinalWork
     """Final operations of one group."""
-    growth: Work
+    growth: FinalWork
     """How much more they would be with twice the edges."""
     fired: float
     """Answers a second of one group, over all queries."""

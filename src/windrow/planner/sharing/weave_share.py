@@ -16,11 +16,11 @@ from time import perf_counter
 from typing import TYPE_CHECKING
 
 from windrow.planner.sharing.greedy import Greedy
-from windrow.planner.sharing.plan import Plan, all_cuts
+from windrow.planner.sharing.sharing_plan import SharingPlan, all_cuts
 from windrow.planner.sharing.window_set import WindowSet
 
 if TYPE_CHECKING:
-    from windrow.planner.sharing.cost import CostModel, Price
+    from windrow.planner.sharing.cost import CostModel, TreePrice
     from windrow.planner.sharing.tree import Tree
     from windrow.planner.sharing.window_set import Windows
 
@@ -34,7 +34,7 @@ NEARLY = 1.005
 """One tree that is so close to what any plan costs at least is taken without a search."""
 
 
-def weave_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
+def weave_share(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> SharingPlan:
     """Trees that pass over the rows each for itself.
 
     >>> from windrow.planner.sharing.cost import CostModel
@@ -48,10 +48,10 @@ def weave_share(windows: Windows, cost: CostModel, *, deadline: float | None = N
     started = perf_counter()
     trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
     trees = _woven(trees, cost, cost.separate(), deadline)
-    return Plan.of("weave_share", trees, cost, started, deadline=deadline)
+    return SharingPlan.of("weave_share", trees, cost, started, deadline=deadline)
 
 
-def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> Plan:
+def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = None) -> SharingPlan:
     """Trees that are handed the slices of one pass.
 
     >>> from windrow.planner.sharing.cost import CostModel
@@ -64,10 +64,10 @@ def tri_weave(windows: Windows, cost: CostModel, *, deadline: float | None = Non
     trees = [cost.tree(group) for group in WindowSet.of(windows).groups()]
     if trees:
         trees = _woven(trees, cost, cost.combined(all_cuts(trees)), deadline)
-    return Plan.of("tri_weave", trees, cost, started, deadline=deadline, combined=bool(trees))
+    return SharingPlan.of("tri_weave", trees, cost, started, deadline=deadline, combined=bool(trees))
 
 
-def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+def _woven(trees: list[Tree], cost: CostModel, price: TreePrice, deadline: float | None) -> list[Tree]:
     if len(trees) <= 1:
         return trees
     one = cost.tree(WindowSet.union(part for tree in trees for part in tree.parts))
@@ -77,7 +77,7 @@ def _woven(trees: list[Tree], cost: CostModel, price: Price, deadline: float | N
     return found if sum(map(price.of, found)) < price.of(one) else [one]
 
 
-def _searched(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+def _searched(trees: list[Tree], cost: CostModel, price: TreePrice, deadline: float | None) -> list[Tree]:
     """Woven pair by pair; past the deadline they stay as they are."""
     while len(trees) > MOST_TREES:
         before = len(trees)
@@ -88,13 +88,13 @@ def _searched(trees: list[Tree], cost: CostModel, price: Price, deadline: float 
     return _greedily(trees, cost, price, deadline)
 
 
-def _greedily(trees: list[Tree], cost: CostModel, price: Price, deadline: float | None) -> list[Tree]:
+def _greedily(trees: list[Tree], cost: CostModel, price: TreePrice, deadline: float | None) -> list[Tree]:
     if deadline is not None and perf_counter() >= deadline:
         return trees
     return Greedy(trees, cost, price).weave(deadline=deadline)
 
 
-def _least_of_several(trees: list[Tree], one: Tree, price: Price) -> float:
+def _least_of_several(trees: list[Tree], one: Tree, price: TreePrice) -> float:
     """Less than this no two or more trees cost: two trees' price, all edges somewhere, and each window's
     own work."""
     work = sum(tree.edges * tree.work.each + tree.work.answers for tree in trees)

@@ -25,7 +25,7 @@ from windrow.planner.sharing.insert import cheapest_place
 from windrow.planner.sharing.max_share import max_share
 from windrow.planner.sharing.optimizers import OPTIMIZERS
 from windrow.planner.sharing.placement import PLACEMENTS
-from windrow.planner.sharing.plan import Plan, all_cuts
+from windrow.planner.sharing.sharing_plan import SharingPlan, all_cuts
 from windrow.planner.sharing.spread import busiest, checked_hint, final_model, spread
 from windrow.slicing.granules import MOST_GRANULES_PER_SLICE
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from windrow.planner.sharing.constants import Constants
-    from windrow.planner.sharing.cost import Price
+    from windrow.planner.sharing.cost import TreePrice
     from windrow.planner.sharing.tree import Tree
     from windrow.planner.sharing.window_set import WindowSet
     from windrow.slicing import Window
@@ -94,7 +94,7 @@ class Weaver:
         """The trees of a class that has none."""
         return list(self.planned(windows, seconds).trees)
 
-    def planned(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> Plan:
+    def planned(self, windows: Iterable[Window], seconds: float = PLANNING_SECONDS) -> SharingPlan:
         """The plan of a class that has no trees: of the optimizer that was asked for, or the cheapest that
         is found in time. Where one tree leaves little to save, no other is looked for."""
         asked = Counter(windows)
@@ -102,7 +102,7 @@ class Weaver:
             begun = perf_counter()
             placed = spread(asked, self._final, self.nodes, seconds, self.hint)
             trees = [tree for trees in placed.nodes for tree in trees]
-            return Plan.of(placed.optimizer, trees, self.model, begun, combined=True)
+            return SharingPlan.of(placed.optimizer, trees, self.model, begun, combined=True)
         if self.hint is not None:
             allowed = min(ASKED_FOR * seconds, MOST_SECONDS)
             return OPTIMIZERS[self.hint](asked, self.model, deadline=perf_counter() + allowed)
@@ -154,7 +154,7 @@ class Weaver:
                 best, least = (place, woven), cost
         return best
 
-    def _prices(self, trees: Sequence[Tree]) -> list[Price]:
+    def _prices(self, trees: Sequence[Tree]) -> list[TreePrice]:
         """What trees may cost: with passes of their own, with one for all, or either."""
         combined = self.model.combined(all_cuts(trees))
         if self.hint is None:

@@ -13,9 +13,9 @@ from windrow.logical import quoted
 from windrow.runtime.epochs.collecting import read_stream
 from windrow.runtime.home.checkpoint_log import files_of
 from windrow.runtime.spark.columns_by_name import ColumnsByName
+from windrow.runtime.spark.file_patterns import is_pattern
 from windrow.runtime.spark.headers import is_there
 from windrow.runtime.spark.patience import Patience
-from windrow.runtime.spark.patterns import is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -30,8 +30,8 @@ from windrow.errors import SourceError
 from windrow.logical import quoted
 from windrow.runtime.logs import LOG
 from windrow.runtime.spark.analysis import SPARK_ERRORS
+from windrow.runtime.spark.file_patterns import is_pattern
 from windrow.runtime.spark.headers import HeaderLines, addresses, headers_of, local_path
-from windrow.runtime.spark.patterns import is_pattern
 from windrow.runtime.spark.sources import FileSource
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.runtime.home.durable import check
-from windrow.runtime.spark.patterns import as_itself
+from windrow.runtime.spark.file_patterns import as_itself
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

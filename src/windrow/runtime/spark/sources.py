@@ -12,8 +12,8 @@ from windrow.columns import RAW
 from windrow.errors import SourceError
 from windrow.logical import quoted
 from windrow.runtime.spark.analysis import SPARK_ERRORS, reason
+from windrow.runtime.spark.file_patterns import as_itself, is_pattern
 from windrow.runtime.spark.headers import IGNORED
-from windrow.runtime.spark.patterns import as_itself, is_pattern
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -39,7 +39,7 @@ MOST_SLICES = {"recalculate": 64}
 """Linear, as is seen by then."""
 
 
-def calibrate(
+def measure_slides(
     progress: Callable[[str], None] = lambda _: None, slices: tuple[int, ...] = SLICES, repeats: int = 5
 ) -> dict[str, Any]:
     """The table of costs, as it is written down."""

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windrow.final.schedule import MOST_ANSWERS
 from windrow.final.shared.entries import JUMP, NONE, PREVIOUS, wider
 from windrow.final.shared.evaluations import Evaluations, Ticks, entries_before
+from windrow.final.steps import MOST_ANSWERS
 from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LATEST, NEWER, OLDER, SEEN, FIRST = range(5)
 
 
 @dataclass(frozen=True)
-class SharedSchedule:
+class AnswerSpans:
     """Some answers, in ascending order of their ends. A key's entries from `first` to `last` make one."""
 
     windows: Array
@@ -78,7 +78,7 @@ class LiveKeys:
 
     def evaluate(
         self, entries: Entries, ticks: Ticks, evaluations: Evaluations, most_answers: int | None = None
-    ) -> Iterator[SharedSchedule]:
+    ) -> Iterator[AnswerSpans]:
         """What the evaluations answer: `most_answers` (else MOST_ANSWERS) at a time, or those of one."""
         room = max(most_answers or MOST_ANSWERS, len(self._by_key))
         self._cursor[0] = max(self.pushed, entries.base)
@@ -93,20 +93,20 @@ class LiveKeys:
                     self._by_key, self._cursor, narrow, wide, filled,
                 )  # fmt: skip
                 if done < len(stretch.packed):
-                    yield _schedule(narrow, wide, filled)
+                    yield _spans(narrow, wide, filled)
                     narrow, wide, filled = _room(room)
         if filled:
-            yield _schedule(narrow, wide, filled)
+            yield _spans(narrow, wide, filled)
 
 
 def _room(answers: int) -> tuple[Array, Array, int]:
     return np.empty((2, answers), np.int32), np.empty((3, answers), np.int64), 0
 
 
-def _schedule(narrow: Array, wide: Array, filled: int) -> SharedSchedule:
+def _spans(narrow: Array, wide: Array, filled: int) -> AnswerSpans:
     windows, keys = narrow[:, :filled]
     ends, first, last = wide[:, :filled]
-    return SharedSchedule(windows, ends, keys, first, last)
+    return AnswerSpans(windows, ends, keys, first, last)
 
 
 @compiled

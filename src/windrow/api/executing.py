@@ -6,8 +6,7 @@ from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING
 
-from windrow.api.durations import positive
-from windrow.cql import Query, parse
+from windrow.cql import Query, parse, positive_duration
 from windrow.errors import HomeError, StatementError, WindrowError
 
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.analysis import SparkAnalyst
 
 
-class Statements:
+class Executing:
     """Runs statements for an engine."""
 
     def __init__(self, registry: Registry, relations: Relations, analyst: SparkAnalyst) -> None:
@@ -44,7 +43,7 @@ class Statements:
             raise StatementError(
                 "a query is one SELECT", sql, 0, len(sql), "for several statements: eng.execute(…)"
             )
-        statement = replace(statements[0], retain=positive("retain", retain))
+        statement = replace(statements[0], retain=positive_duration("retain", retain))
         with self._registry.changing:
             self._analyst.look_again()
             self._registry.keep({name.lower(): self._registry.bound(name, statement, sink)})

@@ -1,4 +1,4 @@
-"""A plan: a class's windows in trees, with what passes over the rows, and what that costs."""
+"""A sharing plan: a class's windows in trees, with what passes over the rows, and what that costs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class SharingPlan:
     """Every window of a class in exactly one tree."""
 
     optimizer: str
@@ -39,7 +39,7 @@ class Plan:
         *,
         deadline: float | None = None,
         combined: bool = False,
-    ) -> Plan:
+    ) -> SharingPlan:
         """A plan of trees, begun at an instant of `perf_counter`."""
         done = perf_counter()
         cuts = all_cuts(trees) if combined else None

@@ -1,6 +1,6 @@
-"""Which entries enter and leave the window at each evaluation, and which keys then have an answer.
+"""The steps of windows: which entries enter and leave at each evaluation, and which keys then have an answer.
 
-Entries are the partials of closed slices, one a slice and key, in slice order; the schedule is made
+Entries are the partials of closed slices, one a slice and key, in slice order; steps are made
 once and followed by the final aggregator of every operation. Keys with entries in the window form a
 live list, so an evaluation costs what it answers: a key with one entry costs one entry, not every
 slice of the window, and stretches without any live key are skipped.
@@ -31,10 +31,11 @@ MOST_EVALUATIONS = 1 << 16
 
 
 @dataclass(frozen=True)
-class Schedule:
-    """A run of evaluations of ranges that end together. Entry numbers count from the first one ever.
+class Steps:
+    """A run of evaluations of ranges that end together, a step each.
 
-    Arrays with two dimensions have a row a range, in ascending order of the ranges.
+    Entry numbers count from the first one ever. Arrays with two dimensions have a row a range,
+    in ascending order of the ranges.
     """
 
     ends: Array
@@ -104,11 +105,11 @@ class Liveness:
         after: int,
         until: int,
         most_answers: int | None = None,
-    ) -> Iterator[Schedule]:
+    ) -> Iterator[Steps]:
         """The evaluations e with after < e ≤ until, some at a time.
 
-        `starts` and `keys` hold the entries numbered `base` and on. A schedule must be followed
-        before the next one is asked for. It has at most `most_answers` (else MOST_ANSWERS), or those of
+        `starts` and `keys` hold the entries numbered `base` and on. Steps must be followed
+        before the next are asked for. They have at most `most_answers` (else MOST_ANSWERS), or those of
         one evaluation.
         """
         window, ranges = self.windows[0], len(self.windows)
@@ -128,7 +129,7 @@ class Liveness:
             # Contiguous, as they are anyway with one range: kernels are compiled for one kind of array.
             answers_from = np.ascontiguousarray(by_range[3, :, : count + 1])
             evict_to, block, block_from = np.ascontiguousarray(by_range[:3, :, :count])
-            yield Schedule(
+            yield Steps(
                 steps[0, :count], steps[1, :count], evict_to, block, block_from, answers_from,
                 np.ascontiguousarray(answers[:, : answers_from[:, -1].max()]),
             )  # fmt: skip
