@@ -22,7 +22,7 @@ from windrow import explain as explaining
 from windrow.errors import WindrowError
 from windrow.explain import Explanation
 from windrow.explain.overview import overview
-from windrow.explain.picture import MARGIN, WIDTH, picture
+from windrow.explain.picture.drawing import MARGIN, WIDTH, picture
 from windrow.explain.sheet import width_of
 from windrow.planner import plan_passes
 from windrow.planner.draft import Asked

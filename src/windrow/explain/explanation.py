@@ -10,7 +10,7 @@ from windrow.explain.details import details
 from windrow.explain.dot import dot
 from windrow.explain.html import fragment, html
 from windrow.explain.overview import overview
-from windrow.explain.picture import picture
+from windrow.explain.picture.drawing import picture
 from windrow.explain.summary import summary
 from windrow.planner.plan import NOTHING
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from windrow.explain.picture import picture
+from windrow.explain.picture.drawing import picture
 from windrow.explain.sheet import xml_characters
 from windrow.explain.summary import edges, windows
 from windrow.explain.words import of_a_core, repeats_after, shortened, significant, some

@@ -10,7 +10,7 @@ import warnings
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import count
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from xml.etree import ElementTree
 
 if TYPE_CHECKING:
@@ -28,6 +28,15 @@ FONTS = ["DejaVu Sans", "Helvetica", "Arial"]
 LETTER = 0.6
 """The width of a letter in font sizes; of the fonts in use, the widest are so wide on average."""
 NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Frame(NamedTuple):
+    """A part of a sheet."""
+
+    x: float
+    y: float
+    width: float
+    height: float
 
 
 class Sheet:
