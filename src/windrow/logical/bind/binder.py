@@ -1,6 +1,6 @@
 """A parsed SELECT to a bound plan: every name looked up, every type known, everything odd refused.
 
-1. Refuse what a window query cannot have.
+1. Refuse what a continuous query cannot have.
 2. FROM: one stream, then unchanging tables; columns are resolved against them.
 3. WHERE and GROUP BY become Spark SQL; aggregates are lifted out of SELECT and HAVING. Without a window there
    are none, and the SELECT list is Spark SQL over the rows.
@@ -19,20 +19,20 @@ from windrow.aggregates import FUNCTIONS, Aggregate, share_moments
 from windrow.aggregates.call import EVERY_ROW
 from windrow.aggregates.contents import contents_of
 from windrow.columns import RESERVED, aggregate_name, key_name
-from windrow.cql import RowWindowNode, name_span, span, window_of
-from windrow.errors import PlanError, StatementError, suggestion
+from windrow.cql import RowWindowNode
+from windrow.errors import PlanError, suggestion
 from windrow.final import named, refuse_mismatch
 from windrow.logical.aggregate import AggregateQuery, window_columns
 from windrow.logical.bind.calls import is_aggregate, spark_sql
+from windrow.logical.bind.from_clause import FromClause
 from windrow.logical.bind.lift import Lift
-from windrow.logical.bind.questions import quoted, types, view_name
+from windrow.logical.bind.questions import types, view_name
 from windrow.logical.bind.refuse import function_name, refuse
 from windrow.logical.bind.scope import Scope
 from windrow.logical.bind.stars import without_stars
-from windrow.logical.query import Enrich, Output, Scan
-from windrow.logical.relation import Stream, Table
+from windrow.logical.query import Output, Scan
+from windrow.logical.relation import Stream
 from windrow.logical.select import SelectQuery
-from windrow.slicing import RowWindow, Window
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,16 +79,12 @@ class _Binder:
 
     def bind(self) -> BoundQuery:
         refuse(self.query)
-        stream, window = self._bind_stream()
-        joins = self.select.args.get("joins") or []
-        tables = [self._bind_table(join) for join in joins]
+        found = FromClause(self.select, self.scope, self.relations, grouped=self._groups())
+        stream, window, self.partition = found.stream, found.window, found.partition
         self._check_functions()
-        enrichments = tuple(
-            Enrich(table.name, self._join_sql(join, table)) for join, table in zip(joins, tables, strict=True)
-        )
+        enrichments = found.enrichments()
         where = self._bind_where()
-        source = f"{view_name(stream.name)} AS {quoted(stream.name)}"
-        joined = [(e.join, join.args.get("on") or join) for e, join in zip(enrichments, joins, strict=True)]
+        source, joined = found.source, found.asked(enrichments)
         if window is None:
             outputs = self._rows(source, joined, where)
             return SelectQuery(
@@ -120,66 +116,13 @@ class _Binder:
         columns = {stream.timestamp} | self.scope.used.get(stream.name, set())
         return Scan(stream, tuple(name for name in stream.columns if name in columns))
 
-    def _fail(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
-        place = name_span(node) if name else span(node)
-        return StatementError(problem, self.query.text, *place, hint)
+    # expressions
 
-    # FROM
-
-    def _relation(self, table: exp.Expr) -> Relation:
-        if not isinstance(table, exp.Table):
-            raise self._fail(
-                "only streams and tables can stand here; sub-queries are not supported yet", table
-            )
-        relation = next((r for n, r in self.relations.items() if n.lower() == table.name.lower()), None)
-        if relation is None:
-            known = sorted(self.relations)
-            hint = suggestion(table.name, known) or (
-                f"there are {', '.join(known)}" if known else "declare it with CREATE STREAM or eng.stream(…)"
-            )
-            raise self._fail(f"unknown stream or table '{table.name}'", table, hint, name=True)
-        return relation
-
-    def _bind_stream(self) -> tuple[Stream, Window | RowWindow | None]:
-        clause = self.select.args.get("from_") or self.select.args.get("from")
-        if clause is None:
-            raise self._fail("a query needs FROM and a stream", self.select)
-        relation = self._relation(clause.this)
-        window = window_of(clause.this)
-        if isinstance(relation, Table):
-            if window is not None:
-                raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
-            raise self._fail(
-                f"'{relation.name}' is a table; a continuous query starts FROM a stream with a window",
-                clause.this,
-                "put the stream first and JOIN the table",
-                name=True,
-            )
-        if window is None and self._aggregates():
-            raise self._fail(
-                f"stream '{relation.name}' needs a window", clause.this,
-                f"write {relation.name} [RANGE 1 HOUR SLIDE 5 MINUTES]", name=True,
-            )  # fmt: skip
-        self._add(clause.this, relation)
-        if window is None:
-            return relation, None
-        if isinstance(window, RowWindowNode):
-            return relation, self._bind_row_window(window)
-        return relation, Window(window.range, window.slide, window.offset)
-
-    def _aggregates(self) -> bool:
+    def _groups(self) -> bool:
         """Whether the statement groups rows, so that it has to say of which time."""
         if self.select.args.get("group") or self.select.args.get("having"):
             return True
         return any(self._is_aggregate(node) for item in self.select.selects for node in item.walk())
-
-    def _bind_row_window(self, window: RowWindowNode) -> RowWindow:
-        for join in self.select.args.get("joins") or []:
-            raise self._fail(
-                "joins behind a window of ROWS are not supported yet", join.this, "use a RANGE", name=True
-            )
-        self.partition = window
-        return RowWindow(window.rows, window.slide, partitioned=bool(window.keys))
 
     def _check_partition(self) -> None:
         """PARTITION BY says whose rows are counted, GROUP BY whose are aggregated: they must agree."""
@@ -187,58 +130,16 @@ class _Binder:
             return
         for node in self.partition.keys:
             if any(self._is_aggregate(inner) for inner in node.walk()):
-                raise self._fail("an aggregate cannot stand in PARTITION BY", node)
+                raise self.scope.problem("an aggregate cannot stand in PARTITION BY", node)
         partition = {spark_sql(self.scope.resolve(node)) for node in self.partition.keys}
         if partition != set(self.keys):
             written = ", ".join(spark_sql(node) for node in self.partition.keys)
             group = self.select.args.get("group")
-            raise self._fail(
+            raise self.scope.problem(
                 "a window with PARTITION BY answers for its own keys: GROUP BY must name the same",
                 group if group is not None else self.partition,
                 f"write GROUP BY {written}",
             )
-
-    def _bind_table(self, join: exp.Join) -> Table:
-        relation = self._relation(join.this)
-        window = window_of(join.this)
-        if isinstance(relation, Stream):
-            raise self._fail("joins of two streams are not supported yet", join.this, name=True)
-        if window is not None:
-            raise self._fail(f"'{relation.name}' is a table, and a table has no window", window)
-        if join.side.upper() in ("RIGHT", "FULL") or join.kind.upper() in ("SEMI", "ANTI"):
-            kind = (join.side or join.kind).upper()
-            raise self._fail(
-                f"{kind} JOIN is not supported yet", join.this, "use JOIN or LEFT JOIN", name=True
-            )
-        if join.method:
-            raise self._fail(
-                f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True
-            )
-        self._add(join.this, relation)
-        return relation
-
-    def _add(self, table: exp.Table, relation: Relation) -> None:
-        alias = table.alias or relation.name
-        # The plan knows the stream by its own name, so that name is taken even where it has an alias.
-        taken = [
-            *self.scope.relations,
-            *(r.name for r in self.scope.relations.values() if isinstance(r, Stream)),
-        ]
-        if any(known.lower() == alias.lower() for known in taken):
-            raise self._fail(
-                f"two relations are called '{alias}'", table, "give one of them another alias", name=True
-            )
-        self.scope.relations[alias] = relation
-
-    def _join_sql(self, join: exp.Join, table: Table) -> str:
-        if join.args.get("using"):
-            raise self._fail("USING is not supported yet", join.this, "write ON a.x = b.x", name=True)
-        condition = join.args.get("on")
-        side = f"{join.side} " if join.side else ("CROSS " if condition is None else "")
-        on = "" if condition is None else f" ON {spark_sql(self.scope.resolve(condition))}"
-        return f"{side}JOIN {view_name(table.name)} AS {quoted(join.this.alias or table.name)}{on}"
-
-    # expressions
 
     def _check_functions(self) -> None:
         for node in self.select.find_all(exp.Anonymous):
@@ -248,7 +149,7 @@ class _Binder:
                 hint = suggestion(node.name, [*self.functions, *self.spark.functions()]) or (
                     f"register an aggregate of your own with eng.aggregate('{node.name}', …)"
                 )
-                raise self._fail(f"unknown function '{node.name}'", node, hint, name=True)
+                raise self.scope.problem(f"unknown function '{node.name}'", node, hint, name=True)
 
     def _bind_where(self) -> str | None:
         where = self.select.args.get("where")
@@ -256,7 +157,7 @@ class _Binder:
             return None
         call = next((node for node in where.find_all(exp.Func) if self._is_aggregate(node)), None)
         if call is not None:
-            raise self._fail(
+            raise self.scope.problem(
                 f"{function_name(call).upper()} is an aggregate and cannot stand in WHERE", call,
                 "conditions on aggregates go behind HAVING",
             )  # fmt: skip
@@ -268,15 +169,17 @@ class _Binder:
             return []
         for extra in ("grouping_sets", "rollup", "cube", "totals", "all"):
             if group.args.get(extra):
-                raise self._fail(f"GROUP BY {extra.replace('_', ' ').upper()} is not supported yet", group)
+                raise self.scope.problem(
+                    f"GROUP BY {extra.replace('_', ' ').upper()} is not supported yet", group
+                )
         keys = []
         for node in group.expressions:
             if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-                raise self._fail(f"GROUP BY {type(node).__name__.upper()} is not supported yet", node)
+                raise self.scope.problem(f"GROUP BY {type(node).__name__.upper()} is not supported yet", node)
             expression = self._group_expression(node)
             call = next((inner for inner in expression.find_all(exp.Func) if self._is_aggregate(inner)), None)
             if call is not None:
-                raise self._fail(
+                raise self.scope.problem(
                     f"{function_name(call).upper()} is an aggregate and cannot stand in GROUP BY", node
                 )
             keys.append(spark_sql(self.scope.resolve(expression)))
@@ -288,7 +191,7 @@ class _Binder:
         if isinstance(node, exp.Literal) and node.is_int:
             place = int(node.name)
             if not 1 <= place <= len(items):
-                raise self._fail(f"GROUP BY {place}: the SELECT list has no item {place}", node)
+                raise self.scope.problem(f"GROUP BY {place}: the SELECT list has no item {place}", node)
             return _unaliased(items[place - 1])
         if isinstance(node, exp.Column) and not node.table and not self.scope.knows(node.name):
             for item in items:
@@ -320,14 +223,16 @@ class _Binder:
         for call, node in calls.items():
             asked += [("1" if argument == EVERY_ROW else argument, node) for argument in call.arguments]
         if not asked:
-            raise self._fail("the query neither groups nor aggregates", self.select.selects[0])
+            raise self.scope.problem("the query neither groups nor aggregates", self.select.selects[0])
         condition = (where, self.select.args["where"]) if where else None
         relations = {relation.name: relation.columns for relation in self.scope.relations.values()}
         found = types(self.spark, self.query, asked, source, relations, joins, condition)
         key_types, argument_types = found[: len(self.keys)], iter(found[len(self.keys) :])
         for key, of_type, node in zip(self.keys, key_types, key_nodes, strict=False):
             if pat.is_nested(of_type):
-                raise self._fail(f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node)
+                raise self.scope.problem(
+                    f"GROUP BY {key}: values of type {of_type} cannot be grouped yet", node
+                )
         answers = [(self.functions[call.function].answer_sql(call), node) for call, node in calls.items()]
         # Where Spark does not know the function, what it is asked for the answer may be without FILTER.
         filters = [
@@ -342,9 +247,9 @@ class _Binder:
             try:
                 made = self.functions[call.function].make(call, given, answer)
             except PlanError as error:
-                raise self._fail(str(error), node) from error
+                raise self.scope.problem(str(error), node) from error
             if self.partition is not None and self.partition.keys and contents_of(made) is not None:
-                raise self._fail(
+                raise self.scope.problem(
                     f"{call.function.upper()} is not supported yet with PARTITION BY … ROWS",
                     node,
                     "use a RANGE, or ROWS alone",
@@ -358,7 +263,7 @@ class _Binder:
             if node.name.lower() == "final" and node.expressions:
                 self._check_algorithm(node.expressions[0], aggregates)
                 return str(node.expressions[0].name.lower())
-            raise self._fail(
+            raise self.scope.problem(
                 f"unknown hint {node.name.upper()}", node, "there is FINAL(algorithm)", name=True
             )
         return None
@@ -371,7 +276,7 @@ class _Binder:
                 for partial in item.partials:
                     refuse_mismatch(algorithm, partial.operation, str(item), partitioned=partitioned)
         except PlanError as error:
-            raise self._fail(str(error), node) from error
+            raise self.scope.problem(str(error), node) from error
 
     def _is_aggregate(self, node: exp.Expr) -> bool:
         return is_aggregate(node, self.functions)
@@ -397,15 +302,17 @@ class _Binder:
     def _refuse_hints(self) -> None:
         hint = self.select.args.get("hint")
         for node in hint.expressions if hint else []:
-            raise self._fail(f"{node.name.upper()} has no meaning without a window", node, name=True)
+            raise self.scope.problem(f"{node.name.upper()} has no meaning without a window", node, name=True)
 
     def _check_names(self, items: Sequence[exp.Expr], names: Sequence[str]) -> None:
         counts = Counter([*self.window_columns, *(name.lower() for name in names)])
         for item, name in zip(items, names, strict=True):
             if name.lower() in RESERVED:
-                raise self._fail(f"the name '{name}' is Windrow's own", item, "use another alias")
+                raise self.scope.problem(f"the name '{name}' is Windrow's own", item, "use another alias")
             if counts[name.lower()] > 1:
-                raise self._fail(f"two result columns are called '{name}'", item, "give one of them an alias")
+                raise self.scope.problem(
+                    f"two result columns are called '{name}'", item, "give one of them an alias"
+                )
 
     def _outputs(
         self,

@@ -12,8 +12,6 @@ from sqlglot import exp
 
 from windrow.aggregates import SYNONYMS, Call
 from windrow.aggregates.call import EVERY_ROW
-from windrow.cql import name_span, span
-from windrow.errors import StatementError
 from windrow.logical.bind.refuse import function_name
 
 if TYPE_CHECKING:
@@ -65,26 +63,28 @@ class CallReader:
         name = canonical(function_name(node))
         function = self._functions.get(name)
         if function is None:
-            raise self._fail(f"{name.upper()} over a window is not supported yet", node, name=True)
+            raise self._scope.problem(f"{name.upper()} over a window is not supported yet", node, name=True)
         inside = [inner for inner in node.walk() if inner is not node]
         conditions: list[exp.Expr] = [
             clause.expression for clause in clauses if isinstance(clause, exp.Filter)
         ]
         inside += [inner for condition in conditions for inner in condition.walk()]
         if any(is_aggregate(inner, self._functions) for inner in inside):
-            raise self._fail(f"an aggregate inside {name.upper()} has no meaning", node)
+            raise self._scope.problem(f"an aggregate inside {name.upper()} has no meaning", node)
         given = list(node.iter_expressions())
         distinct = bool(given) and isinstance(given[0], exp.Distinct)
         if distinct:
             if function.distinct is None:
-                raise self._fail(f"DISTINCT has no meaning in {name.upper()}", given[0])
+                raise self._scope.problem(f"DISTINCT has no meaning in {name.upper()}", given[0])
             given = [*given[0].expressions, *given[1:]]
         split = len(given) if distinct and not function.constants else function.arguments
         if len(given) < function.arguments or len(given) > split + len(function.constants):
-            raise self._fail(f"{name.upper()} over a window takes {_taken(function)}", node)
+            raise self._scope.problem(f"{name.upper()} over a window takes {_taken(function)}", node)
         ignore_nulls = any(isinstance(clause, exp.IgnoreNulls) for clause in clauses)
         if ignore_nulls and not function.nulls:
-            raise self._fail(f"{name.upper()} ignores NULLs in any case", node, "leave IGNORE NULLS out")
+            raise self._scope.problem(
+                f"{name.upper()} ignores NULLs in any case", node, "leave IGNORE NULLS out"
+            )
         return Call(
             name,
             tuple(self._argument(node) for node in given[:split]),
@@ -110,17 +110,13 @@ class CallReader:
         for constant, node in zip(function.constants, given, strict=False):
             value = _constant(node)
             if value is None or not constant.fits(value):
-                raise self._fail(_unfit(name, constant, spark_sql(node)), node)
+                raise self._scope.problem(_unfit(name, constant, spark_sql(node)), node)
             values.append(value)
         for constant in function.constants[len(given) :]:
             if constant.default is None:
-                raise self._fail(f"{name.upper()} needs {constant.name}: {constant.what}", call)
+                raise self._scope.problem(f"{name.upper()} needs {constant.name}: {constant.what}", call)
             values.append(constant.default)
         return tuple(values)
-
-    def _fail(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
-        place = name_span(node) if name else span(node)
-        return StatementError(problem, self._scope.text, *place, hint)
 
 
 def _clauses(node: exp.Expr) -> list[exp.Expr]:

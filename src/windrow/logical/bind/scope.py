@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.cql import span
+from windrow.cql import name_span, span
 from windrow.errors import StatementError, suggestion
 from windrow.logical.relation import Stream
 
@@ -28,6 +28,10 @@ class Scope:
     relations: dict[str, Relation]
     used: dict[str, set[str]] = field(default_factory=dict)
     """Columns in use, by the name that the plan uses; filled while resolving."""
+
+    def problem(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
+        """An error about a node of the statement, or about its name alone."""
+        return StatementError(problem, self.text, *(name_span(node) if name else span(node)), hint)
 
     def resolve(self, expression: exp.Expr) -> exp.Expr:
         """A copy of the expression with every column resolved.

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.cql import span
-from windrow.errors import StatementError
-
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -26,12 +23,12 @@ def _spelled_out(item: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
         yield item
         return
     if any(star.args.values()):
-        raise StatementError("* EXCEPT is not supported yet", scope.text, *span(item), "name the columns")
+        raise scope.problem("* EXCEPT is not supported yet", item, "name the columns")
     wanted = item.table if isinstance(item, exp.Column) else ""
     aliases = [alias for alias in scope.relations if wanted.lower() in ("", alias.lower())]
     if not aliases:
         known = ", ".join(scope.relations)
-        raise StatementError(f"unknown relation '{wanted}'", scope.text, *span(item), f"there are {known}")
+        raise scope.problem(f"unknown relation '{wanted}'", item, f"there are {known}")
     for alias in aliases:
         for name in scope.relations[alias].columns:
             yield exp.column(
