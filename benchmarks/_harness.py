@@ -14,12 +14,12 @@ import os
 import platform
 import statistics
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from matplotlib.axis import Axis
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 RESULTS = Path(__file__).parent / "results"
+Name = TypeVar("Name", bound=Hashable)
 
 console = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
@@ -73,13 +74,13 @@ class Timing:
         return (max(self.seconds) - min(self.seconds)) / self.median
 
 
-def alternate(runs: Mapping[str, Callable[[], float]], repeats: int) -> dict[str, Timing]:
+def alternate(runs: Mapping[Name, Callable[[], float]], repeats: int) -> dict[Name, Timing]:
     """Time several things in turns, so that a slow minute of the machine hits them alike.
 
     A run returns its own seconds: what it prepares and clears away is not part of them. The order is
     reversed every other time, because whoever comes second may find warmer caches.
     """
-    seconds: dict[str, list[float]] = {name: [] for name in runs}
+    seconds: dict[Name, list[float]] = {name: [] for name in runs}
     for turn in range(repeats):
         for name in list(runs)[:: -1 if turn % 2 else 1]:
             seconds[name].append(runs[name]())

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 from _aggregates_figure import draw
 from _frequent_items import TRACES, Trial, frequent_items
 from _harness import Bar, alternate, console, is_quick, machine, publish
+from _session import session
 from _ways import within
 from pyspark.sql import functions as F
 
@@ -299,10 +300,8 @@ def _line(m: Mapping[str, Any]) -> str:
 
 def main() -> int:
     """Run it."""
-    from windrow.runtime.spark.session import local_session
-
     quick = is_quick(__doc__ or "")
-    spark = local_session("windrow-bench-aggregates")
+    spark = session()
     scratch = Path(tempfile.mkdtemp(prefix="windrow-aggregates-"))
     try:
         report = Aggregates(spark, QUICK if quick else FULL, scratch).run()

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 from _estimates import SECOND, SKEWED, TECHNIQUES, WORKLOADS, deviation, deviations
 from _harness import Bar, console, is_quick, machine, publish
 from _many_queries_figure import draw
+from _session import session
 
 from windrow import Engine
 from windrow.api.explaining import next_plan
@@ -330,10 +331,8 @@ class ManyQueries:
 
 def main() -> int:
     """Run it."""
-    from windrow.runtime.spark.session import local_session
-
     quick = is_quick(__doc__ or "")
-    spark = local_session("windrow-bench-many-queries")
+    spark = session()
     scratch = Path(tempfile.mkdtemp(prefix="windrow-many-queries-"))
     try:
         report = ManyQueries(spark, QUICK if quick else FULL, scratch).run()

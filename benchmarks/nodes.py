@@ -23,10 +23,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from _harness import Bar, console, is_quick, machine, publish
 from _nodes_figure import draw
+from _session import session
 
 from windrow import Engine
-from windrow.planner.sharing.placement import PLACEMENTS
-from windrow.runtime.spark.session import local_session
+from windrow.cli.run import PLACEMENTS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -204,7 +204,7 @@ def main() -> int:
     """Run the benchmark; 1 if a bar of a full run is not kept."""
     quick = is_quick((__doc__ or "").partition("\n")[0])
     with tempfile.TemporaryDirectory() as scratch:
-        report = Nodes(local_session(), QUICK if quick else FULL, Path(scratch)).run()
+        report = Nodes(session(), QUICK if quick else FULL, Path(scratch)).run()
     kept = publish("nodes", report, draw, quick=quick)
     return 0 if kept or quick else 1
 
