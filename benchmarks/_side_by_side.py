@@ -1,0 +1,210 @@
+"""Runs a benchmark of this tree and of another commit's in turns, and compares how long things took.
+
+    script/bench NAME --against COMMIT [--pairs N] [--trimmed] [ARGUMENTS]
+
+Absolute times of one day say little about those of another; two trees that take turns on the same machine
+can be compared. Both are copied to a temporary directory, so that nobody's results are overwritten and
+edits meanwhile disturb nothing. Both run the benchmark as it is here, so that they measure the same in the
+same order; only those that look inside Windrow are each tree's own (`INSIDE`). The environment is this
+tree's, with the other's `src` before it, unless that one has other locked dependencies: then it gets an
+environment of its own. A first round, which compiles the kernels of both, does not count.
+
+With --trimmed only Windrow is measured, at the sizes that `_side_by_side_trimmed.py` has: five pairs of
+overlap, many_queries, recovery and nodes are a matter of 40 minutes on two cores. Otherwise the arguments
+go to the benchmark, such as --quick.
+
+Writes results/side_by_side_NAME.json (with --quick: .quick.json): nothing there is a bar.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from _harness import RESULTS, console
+from _side_by_side_durations import DURATIONS
+from rich.table import Table
+
+ROOT = Path(__file__).parents[1]
+CHILD = Path(__file__).with_name("_side_by_side_child.py")
+INSIDE = ("many_queries", "recovery")
+"""Benchmarks that know what is inside Windrow: this tree's cannot run on the Windrow of another."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A copy of a tree, and the Python that runs it."""
+
+    path: Path
+    python: Path
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Run Python so that it, its processes and Spark's workers find this tree's Windrow."""
+        return subprocess.run(
+            [self.python, *command],
+            cwd=self.path,
+            env=os.environ | {"PYTHONPATH": str(self.path / "src")},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+
+    def check(self) -> None:
+        """Raise unless it is this tree's Windrow that runs, here, in processes and in Spark's workers."""
+        done = self.run(str(CHILD), "places")
+        places = json.loads(done.stdout.splitlines()[-1]) if not done.returncode else done.stdout
+        expected = str(self.path / "src" / "windrow" / "__init__.py")
+        if not isinstance(places, list) or set(places) != {expected}:
+            raise RuntimeError(f"{expected} should run, and what runs is\n{places}")
+
+    def measure(self, name: str, arguments: Sequence[str], *, trimmed: bool) -> dict[str, Any]:
+        """Run the benchmark; its report."""
+        results = self.path / "benchmarks" / "results"
+        shutil.rmtree(results, ignore_errors=True)
+        results.mkdir()
+        if trimmed:
+            done = self.run(str(CHILD), "trimmed", name, str(results / f"{name}.json"))
+        else:
+            done = self.run(f"benchmarks/{name}.py", *arguments)
+        written = list(results.glob(f"{name}*.json"))
+        if len(written) != 1:  # a bar that is not kept is no failure here
+            raise RuntimeError(f"{name} failed in {self.path.name}:\n{done.stdout}")
+        report: dict[str, Any] = json.loads(written[0].read_text(encoding="utf-8"))
+        return report
+
+
+def copies(commit: str, name: str, scratch: Path) -> tuple[Tree, Tree]:
+    """The tree of a commit, and this one as it is, both ready for a benchmark."""
+    here = Path(sys.executable)
+    before, now = scratch / "before", scratch / "now"
+    before.mkdir()
+    archive = subprocess.run(["git", "archive", commit], cwd=ROOT, stdout=subprocess.PIPE, check=True)
+    subprocess.run(["tar", "-x", "-C", str(before)], input=archive.stdout, check=True)
+    unmade = shutil.ignore_patterns("__pycache__", "results")
+    for folder in ("src", "benchmarks"):
+        shutil.copytree(ROOT / folder, now / folder, ignore=unmade)
+    if name not in INSIDE:
+        shutil.rmtree(before / "benchmarks")
+        shutil.copytree(now / "benchmarks", before / "benchmarks")
+    lock = "requirements.lock"
+    if (before / lock).read_bytes() == (ROOT / lock).read_bytes():
+        return Tree(before, here), Tree(now, here)
+    console.print(f"{commit} has other locked dependencies: it gets an environment of its own")
+    subprocess.run(["script/bootstrap"], cwd=before, check=True)
+    return Tree(before, before / ".venv" / "bin" / "python"), Tree(now, here)
+
+
+def compare(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) -> list[dict[str, Any]]:
+    """What all pairs have measured, before and now; the ratio is that of a pair, and its median is told.
+
+    >>> (found,) = compare([({"a": 2.0, "gone": 1.0}, {"a": 1.0}), ({"a": 2.0}, {"a": 3.0})])
+    >>> found["before"], found["now"], found["ratio"], found["ratios"]
+    (2.0, 2.0, 1.0, [0.5, 1.5])
+    """
+    common = [name for name in pairs[0][0] if all(name in one for pair in pairs for one in pair)]
+    found = []
+    for name in common:
+        befores, nows = ([pair[side][name] for pair in pairs] for side in (0, 1))
+        ratios = [now / before for before, now in zip(befores, nows, strict=True)]
+        found.append(
+            {
+                "name": name,
+                "before": statistics.median(befores),
+                "now": statistics.median(nows),
+                "ratio": statistics.median(ratios),
+                "ratios": ratios,
+                "seconds_before": befores,
+                "seconds_now": nows,
+            }
+        )
+    return found
+
+
+def show(title: str, measurements: Sequence[Mapping[str, Any]]) -> None:
+    """Print what was compared."""
+    table = Table(title=title, title_justify="left")
+    table.add_column("measured")
+    for column in ("before [s]", "now [s]", "now / before", "from", "to"):
+        table.add_column(column, justify="right")
+    for row in measurements:
+        ratios = (row["ratio"], min(row["ratios"]), max(row["ratios"]))
+        seconds = (f"{row[side]:.3f}" for side in ("before", "now"))
+        table.add_row(row["name"], *seconds, *(f"{ratio:.2f}" for ratio in ratios))
+    console.print(table)
+
+
+def _subject(commit: str) -> str:
+    command = ["git", "log", "-1", "--format=%h %s", commit]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 4)
+    if isinstance(value, list):
+        return [_rounded(one) for one in value]
+    return {key: _rounded(one) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def main() -> int:
+    """Compare."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0], allow_abbrev=False)
+    parser.add_argument("name", choices=sorted(DURATIONS))
+    parser.add_argument("--against", required=True, metavar="COMMIT", help="the commit to compare with")
+    parser.add_argument("--pairs", type=int, default=5, help="how often both are run")
+    parser.add_argument("--trimmed", action="store_true", help="only Windrow, at sizes of half a minute")
+    chosen, arguments = parser.parse_known_args()
+    if chosen.pairs < 1:
+        parser.error("--pairs is 1 or more")
+    if chosen.trimmed and arguments:
+        parser.error(f"--trimmed has sizes of its own, and no use for {' '.join(arguments)}")
+    name, durations = chosen.name, DURATIONS[chosen.name]
+    with tempfile.TemporaryDirectory(prefix="windrow-side-by-side-") as scratch:
+        trees = copies(chosen.against, name, Path(scratch).resolve())
+        for tree in trees:
+            tree.check()
+        pairs: list[tuple[Mapping[str, float], Mapping[str, float]]] = []
+        for number in range(chosen.pairs + 1):
+            reports: dict[Tree, dict[str, Any]] = {}
+            begun = time.perf_counter()
+            for tree in trees[:: -1 if number % 2 else 1]:
+                reports[tree] = tree.measure(name, arguments, trimmed=chosen.trimmed)
+            before, now = (reports[tree] for tree in trees)
+            took = f"{time.perf_counter() - begun:.0f} s"
+            if number:
+                pairs.append((durations(before), durations(now)))
+            console.print(f"pair {number} of {chosen.pairs}: {took}" if number else f"first round: {took}")
+    measurements = compare(pairs)
+    changed = subprocess.run(
+        ["git", "diff", "--quiet", "HEAD", "--", "src", "benchmarks"], cwd=ROOT, check=False
+    )
+    report = {
+        "benchmark": name,
+        "before": _subject(chosen.against),
+        "now": _subject("HEAD") + (", and what is not committed" if changed.returncode else ""),
+        "machine": now.get("machine"),
+        "pairs": chosen.pairs,
+        "arguments": ["--trimmed"] if chosen.trimmed else arguments,
+        "measurements": _rounded(measurements),
+    }
+    path = RESULTS / f"side_by_side_{name}{'.quick' if '--quick' in arguments else ''}.json"
+    path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    show(f"{name}: {chosen.against} and now, pairs: {chosen.pairs}", measurements)
+    console.print(f"wrote {path.name} to {path.parent.name}/")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
