@@ -145,9 +145,12 @@ def show(title: str, measurements: Sequence[Mapping[str, Any]]) -> None:
     console.print(table)
 
 
+def _git(*command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *command], cwd=ROOT, capture_output=True, text=True, check=False)
+
+
 def _subject(commit: str) -> str:
-    command = ["git", "log", "-1", "--format=%h %s", commit]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+    return _git("log", "-1", "--format=%h %s", commit).stdout.strip()
 
 
 def _rounded(value: Any) -> Any:
@@ -160,7 +163,9 @@ def _rounded(value: Any) -> Any:
 
 def main() -> int:
     """Compare."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0], allow_abbrev=False)
+    parser = argparse.ArgumentParser(
+        prog="script/bench", description=(__doc__ or "").partition("\n")[0], allow_abbrev=False
+    )
     parser.add_argument("name", choices=sorted(DURATIONS))
     parser.add_argument("--against", required=True, metavar="COMMIT", help="the commit to compare with")
     parser.add_argument("--pairs", type=int, default=5, help="how often both are run")
@@ -170,6 +175,8 @@ def main() -> int:
         parser.error("--pairs is 1 or more")
     if chosen.trimmed and arguments:
         parser.error(f"--trimmed has sizes of its own, and no use for {' '.join(arguments)}")
+    if _git("rev-parse", "--verify", "--quiet", f"{chosen.against}^{{commit}}").returncode:
+        parser.error(f"there is no commit {chosen.against}")
     name, durations = chosen.name, DURATIONS[chosen.name]
     with tempfile.TemporaryDirectory(prefix="windrow-side-by-side-") as scratch:
         trees = copies(chosen.against, name, Path(scratch).resolve())

@@ -19,7 +19,9 @@ def many_queries(report: Mapping[str, Any]) -> dict[str, float]:
     """Of the epochs, of registering and of the whole run, by the number of queries and the way."""
     found = {}
     for m in report["measurements"]:
-        name = f"{m['queries']:,} queries" + ("" if m["way"] == "planned" else f", {m['way']}")
+        name = ("1 query" if m["queries"] == 1 else f"{m['queries']:,} queries") + (
+            "" if m["way"] == "planned" else f", {m['way']}"
+        )
         found |= {f"{name}: {part}": m[part] for part in ("epochs", "writing", "registering", "whole")}
     classes = report["classes"]
     name = f"{classes['queries']:,} queries in {classes['classes']:,} classes"
