@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
 MOST_VALUES = 24
 """Expressions and conditions of one pass. With many more, Java no longer compiles the code that Spark
-generates. Measured with 50 ranges of a column: over 3 M rows, at most 8 in a pass take 11 s, 16 take 6, 24 and
-32 take 5; over 10 M rows, all in one pass took 63 s, and one range alone 5."""
+generates. Measured with 50 ranges of a column: over 3 M rows, at most 8 in a pass take 11 s, 16 take 6, 24
+and 32 take 5; over 10 M rows, all in one pass took 63 s, and one range alone 5."""
 ALWAYS = "true"
 COLUMN = re.compile(r"`[^`]+`\.`[^`]+`")
 """A column as it is, which does not fail for any row."""
