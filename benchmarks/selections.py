@@ -24,6 +24,7 @@ import matplotlib
 matplotlib.use("Agg")
 
 from _harness import Bar, alternate, console, is_quick, machine, plain_ticks, publish
+from _session import session
 from _ways import SCHEMA, Data, Size, WrongAnswer, make_data
 from matplotlib import pyplot as plt
 from pyspark.sql import SparkSession
@@ -229,9 +230,7 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
 def main() -> int:
     """Run the benchmark; 1 if a bar of a full run is not kept."""
     quick = is_quick((__doc__ or "").partition("\n")[0])
-    from windrow.runtime.spark.session import local_session
-
-    spark = local_session("windrow-selections")
+    spark = session()
     with tempfile.TemporaryDirectory(prefix="windrow-selections-") as scratch:
         report = Selections(spark, QUICK if quick else FULL, Path(scratch)).run()
     kept = publish("selections", report, draw, quick=quick)

@@ -7,6 +7,7 @@ sees them all, and takes it apart for those who asked.
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from windrow.planner.passes.bounds import Bounds
     from windrow.planner.passes.experience import Experience
     from windrow.slicing import Cuts, RowWindow, Window
+
+
+COLUMN = re.compile(r"`[^`]+`\.`[^`]+`")
+"""A column of a relation, as binding writes it."""
 
 
 class Demand(Protocol):

@@ -17,12 +17,12 @@ Cost of planning: linear in the queries, and in the copies times the passes.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from math import prod
 from typing import TYPE_CHECKING, Any
 
+from windrow.planner.passes.base import COLUMN
 from windrow.planner.passes.experience import BATCH, NONE
 from windrow.planner.passes.grouped import Pass, share_passes
 from windrow.planner.passes.woven import (
@@ -55,7 +55,6 @@ MOST_COPIES, MOST_EXPRESSIONS, MOST_PREDICATES = 24, 48, 2 * WORD_BITS
 and 252 predicates in 16 copies a sixth longer than 63 in 4 take four times."""
 MOST_COLLECTED = 4_000_000
 """Groups that one pass may bring to the driver, some 150 bytes each: its memory is not Spark's to spill."""
-COLUMN = re.compile(r"`[^`]+`\.`[^`]+`")
 
 
 def plan_passes(demands: Mapping[Any, Demand], experience: Experience = NONE) -> list[BatchPass]:

@@ -13,7 +13,6 @@ Cost: the driver gets every row that a query wants.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,7 +21,7 @@ import pyarrow.compute as pc
 
 from windrow.columns import FATE, HOLDS, INSTANT, LATE, SLICE
 from windrow.logical import quoted
-from windrow.planner.passes.base import BatchPass, counted_rows
+from windrow.planner.passes.base import COLUMN, BatchPass, counted_rows
 from windrow.planner.passes.bounds import instants_sql
 
 if TYPE_CHECKING:
@@ -38,8 +37,6 @@ MOST_VALUES = 24
 generates. Measured with 50 ranges of a column: over 3 M rows, at most 8 in a pass take 11 s, 16 take 6, 24
 and 32 take 5; over 10 M rows, all in one pass took 63 s, and one range alone 5."""
 ALWAYS = "true"
-COLUMN = re.compile(r"`[^`]+`\.`[^`]+`")
-"""A column as it is, which does not fail for any row."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +91,7 @@ class SelectedPass(BatchPass):
             ]
         for place, (expression, conditions) in enumerate(self.values.items()):
             value = expression
+            # A column as it is fails for no row.
             if (counts or self._marks) and not COLUMN.fullmatch(expression):
                 value = f"CASE WHEN {counts}({_any(conditions)}) THEN {expression} END"
             items.append(f"{value} AS _v{place}")
