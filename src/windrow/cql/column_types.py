@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sqlglot import TokenType, exp
+from sqlglot import TokenType
 
 from windrow.errors import StatementError, suggestion
 
@@ -128,7 +128,7 @@ def quoted(name: str) -> str:
     """
     if name.isidentifier() and name.isascii():
         return name
-    return exp.to_identifier(name, quoted=True).sql(dialect="spark")
+    return f"`{name.replace('`', '``')}`"
 
 
 def _whole_number(cursor: Cursor, what: str) -> int:

@@ -48,7 +48,7 @@ def quoted(name: str) -> str:
     >>> quoted("odd`name")
     '`odd``name`'
     """
-    return exp.to_identifier(name, quoted=True).sql(dialect="spark")
+    return f"`{name.replace('`', '``')}`"
 
 
 def types(
