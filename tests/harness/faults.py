@@ -77,6 +77,8 @@ PASS = Place(collecting, "collect")
 """Spark runs a shared pass over a batch: (pass, frame, bounds, tables)."""
 TABLE = Place(collecting, "read_table")
 """Spark reads a joined table, to see whether it can be read."""
+TALLY = Place(collecting, "tally_batch")
+"""Spark counts the rows of a batch, in a job of its own: (stream, frame, bounds)."""
 TIDYING = Place(stage, "tidy")
 """Spark's own record of a stream loses what nobody needs."""
 READING_BACK = Place(Executor, "_read_back")

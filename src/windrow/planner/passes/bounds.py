@@ -29,6 +29,12 @@ class Bounds:
         readable = f"{RAW} IS NULL AND " if stream.text else ""
         return f"{readable}{INSTANT} >= {earliest} AND {INSTANT} <= {self._last}"
 
+    def admit(self, first: int, last: int) -> bool:
+        """Whether every row whose event time is between these enters windows, if it can be read."""
+        earliest = YEAR_1 if self.watermark is None else self.watermark
+        latest = YEAR_10000 - 1 if self.ahead is None else self.ahead
+        return earliest <= first and last <= latest
+
     def dead(self, stream: Stream) -> str:
         """The condition for a row that could not be read, or has no usable event time."""
         unreadable = f"{RAW} IS NOT NULL OR " if stream.text else ""

@@ -18,7 +18,7 @@ from windrow.runtime.spark.headers import is_there
 from windrow.runtime.spark.patience import Patience
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame
@@ -38,15 +38,27 @@ class BatchFiles:
 
     def read(
         self, batch: DataFrame, batch_id: int, stopping: Callable[[], bool], *, first: bool
-    ) -> tuple[DataFrame, tuple[Header, ...]]:
-        """A batch, with each of its files read once, and columns of CSV found by their names; and the
-        headers that are not as declared. `first`: whether nothing of the stream is committed yet."""
+    ) -> tuple[DataFrame, tuple[Header, ...], Sequence[str]]:
+        """A batch, with each of its files read once, and columns of CSV found by their names; the headers
+        that are not as declared; and the files whose footers tell of all its rows, if there are such.
+        `first`: whether nothing of the stream is committed yet."""
         files = files_of(self._checkpoint, batch_id)
         batch = self._each_once(batch, files)
         if not self._source.has_names:
-            return batch, ()
+            return batch, (), files if self._have_footers(batch, files) else ()
         patience = Patience(f"a batch of stream '{self._stream}'", stopping)
-        return read_stream(self._stream, partial(self._by_name, batch, files, first=first), patience)
+        named = partial(self._by_name, batch, files, first=first)
+        return *read_stream(self._stream, named, patience), ()
+
+    def _have_footers(self, batch: DataFrame, files: list[str]) -> bool:
+        """Whether files have footers, and Spark reads these files, whole, and no others."""
+        if self._source.is_text or any(map(is_pattern, files)):
+            return False
+        setting = "ignoreCorruptFiles"
+        ignores = self._source.option(setting.lower()) or batch.sparkSession.conf.get(
+            f"spark.sql.files.{setting}", "false"
+        )
+        return str(ignores).lower() != "true"
 
     def _each_once(self, batch: DataFrame, files: list[str]) -> DataFrame:
         """The batch, read again if Spark would read its files several times: those of its streams that have

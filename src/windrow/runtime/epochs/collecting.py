@@ -18,6 +18,7 @@ from windrow.runtime.epochs.blame import check_that_some_run, culprits
 from windrow.runtime.logs import LOG
 from windrow.runtime.spark.blame import Unclear, Unreadable
 from windrow.runtime.spark.collect import collect, read_table, tally_batch
+from windrow.runtime.spark.footers import tally_by_footers
 from windrow.runtime.spark.patience import NOTHING_LOST
 
 if TYPE_CHECKING:
@@ -58,12 +59,15 @@ class Collecting:
         bounds: Bounds,
         tables: Mapping[str, DataFrame],
         patience: Patience,
+        files: Sequence[str] = (),
     ) -> None:
+        """`files`: those that the batch consists of, if they are Parquet."""
         self._stream = stream
         self._batch = batch
         self._bounds = bounds
         self._tables = tables
         self._patience = patience
+        self._files = files
 
     def run(
         self,
@@ -95,7 +99,8 @@ class Collecting:
             again, failed, experience = self._without_culprits(suspected, experience)
             found |= again
             self._confirm(suspected, operators, found, failed, experience)
-        return Collected(found, tally or self.tally(), experience, failed)
+        tally = tally or tally_by_footers(self._stream, self._files, self._bounds) or self.tally()
+        return Collected(found, tally, experience, failed)
 
     def tally(self) -> Tally:
         """Count the rows; if even that fails, it is the source, not a query."""

@@ -117,10 +117,11 @@ class Staging:
             planned = replace(self._planned(queries()), stopping=stopping, clock=clock, batch=batch_id)
             bounds = Bounds(watermark, _ahead(clock, skew))
             headers: tuple[Header, ...] = ()
+            files: Sequence[str] = ()
             if self._files is not None:
                 first = self.progress.batch < 0
-                batch, headers = self._files.read(batch, batch_id, stopping, first=first)
-            with self._collected(batch, bounds, planned, tables(planned.queries), headers) as part:
+                batch, headers, files = self._files.read(batch, batch_id, stopping, first=first)
+            with self._collected(batch, bounds, planned, tables(planned.queries), headers, files) as part:
                 tally = part.tally
                 latest, watermark = after_rows(self.stream, self.progress, tally.latest)
                 progress = replace(
@@ -256,6 +257,7 @@ class Staging:
         part: Part,
         tables: Mapping[str, DataFrame],
         headers: tuple[Header, ...] = (),
+        files: Sequence[str] = (),
     ) -> Iterator[Part]:
         passes = part.plan.inputs[self.stream.name].passes if part.operators else ()
         several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
@@ -266,7 +268,7 @@ class Staging:
             batch = batch.withColumn(FILE, F.input_file_name()).persist()
         patience = Patience(f"a batch of stream '{self.stream.name}'", part.stopping)
         try:
-            collecting = Collecting(self.stream, batch, bounds, tables, patience)
+            collecting = Collecting(self.stream, batch, bounds, tables, patience, files)
             found = collecting.run(passes, part.plan.operators, self.planning.experience)
             self.planning.experience = found.experience
             if self.progress.batch < 0:
