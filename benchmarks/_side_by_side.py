@@ -10,7 +10,7 @@ tree's, with the other's `src` before it, unless that one has other locked depen
 environment of its own. A first round, which compiles the kernels of both, does not count.
 
 With --trimmed only Windrow is measured, at the sizes that `_side_by_side_trimmed.py` has: five pairs of
-overlap, many_queries, recovery and nodes are a matter of 40 minutes on two cores. Otherwise the arguments
+overlap, many_queries, recovery and nodes are a matter of an hour on two cores. Otherwise the arguments
 go to the benchmark, such as --quick.
 
 Writes results/side_by_side_NAME.json (with --quick: .quick.json): nothing there is a bar.

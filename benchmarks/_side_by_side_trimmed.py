@@ -25,7 +25,7 @@ def overlap(module: ModuleType, scratch: Path) -> dict[str, Any]:
             module.LARGE: size(keys=1_000, seconds=200, files=2),
         },
         windows=(window(1, 1), window(300, 1), window(300, 10)),
-        repeats=3,
+        repeats=5,
     )
     run = module.Overlap(session(), settings, scratch)
     run._too_much = {module.BATCH: 0, module.STREAMING: 0}  # no overlap is attempted
@@ -48,7 +48,7 @@ def many_queries(module: ModuleType, scratch: Path) -> dict[str, Any]:
         rows=2_000_000,
         files=4,
         counts=(1, 1_000, 10_000),
-        repeats=2,
+        repeats=3,
         class_queries=200,
         classes=(10, 10),
         sampled=1,
@@ -77,9 +77,12 @@ def recovery(module: ModuleType, scratch: Path) -> dict[str, Any]:
 
 
 def nodes(module: ModuleType, scratch: Path) -> dict[str, Any]:
-    """1,000 grouped queries, six epochs of each way; one placement, because there has to be one."""
+    """1,000 grouped queries, eleven epochs of each way; one placement, because there has to be one.
+
+    Of six epochs, one way was told 1.08 that by twenty is 0.97.
+    """
     module.PLACEMENTS = tuple(module.PLACEMENTS)[:1]
-    settings = replace(module.FULL, rows=100_000, batches=11, queries=(1_000,), placed=10)
+    settings = replace(module.FULL, rows=100_000, batches=16, queries=(1_000,), placed=10)
     report: dict[str, Any] = module.Nodes(session(), settings, scratch).run()
     return report
 
