@@ -169,7 +169,7 @@ def main() -> int:
     parser.add_argument("name", choices=sorted(DURATIONS))
     parser.add_argument("--against", required=True, metavar="COMMIT", help="the commit to compare with")
     parser.add_argument("--pairs", type=int, default=5, help="how often both are run")
-    parser.add_argument("--trimmed", action="store_true", help="only Windrow, at sizes of half a minute")
+    parser.add_argument("--trimmed", action="store_true", help="only Windrow, at sizes of a minute")
     chosen, arguments = parser.parse_known_args()
     if chosen.pairs < 1:
         parser.error("--pairs is 1 or more")

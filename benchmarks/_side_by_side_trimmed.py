@@ -1,4 +1,4 @@
-"""Benchmarks cut down to Windrow's own part, at sizes of half a minute, for trees that are compared.
+"""Benchmarks cut down to Windrow's own part, at sizes of a minute, for trees that are compared.
 
 A function a benchmark: it is given the module, of whichever tree, and a scratch directory, and returns the
 report. What is not measured is left out or stands as nothing.
