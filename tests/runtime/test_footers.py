@@ -124,6 +124,13 @@ def test_files_that_are_gone_damaged_elsewhere_or_too_many(tmp_path):
     assert tally_by_footers(stream, [good] * (MOST_FILES + 1), BOUNDS) is None
 
 
+@pytest.mark.parametrize(("declared", "written"), [(UTC_MICROSECONDS, NO_ZONE), (NO_ZONE, UTC_MICROSECONDS)])
+def test_with_a_time_zone_and_without_are_different_types(tmp_path, declared, written):
+    Written(type=written).write(tmp_path)
+    stream = Stream("s", {"ts": declared}, "ts")
+    assert tally_by_footers(stream, [f"file://{tmp_path}/a.parquet"], BOUNDS) is None
+
+
 def test_a_stream_with_conditions_on_all_its_queries_needs_no_job_for_counting(spark, tmp_path):
     """Until a row is late: then Spark counts which ones are."""
     source = tmp_path / "in"
