@@ -4,8 +4,8 @@ A footer says how many rows its file has and, of each column, the least and the 
 are NULL. If all event times lie between the bounds of the batch, every row counts and the tally is known
 without a look at the rows. Otherwise, and wherever a footer and Spark might not mean the same, Spark counts.
 
-Cost: a footer of a few columns takes a third of a millisecond to read, one after the other; a job of
-Spark's, with a million rows, 140.
+Cost, measured: a footer of four columns takes 0.1 ms, one of 41 columns 0.3; a job of Spark's that counts a
+million rows 140, an empty one 54.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from windrow.planner import Bounds
 
 MOST_FILES = 200
-"""Beyond these, Spark is as quick."""
+"""Their footers are read one after the other, and take as long as an empty job of Spark's."""
 MICROSECONDS = {"milliseconds": 1_000, "microseconds": 1}
 YEAR_1900 = -2_208_988_800_000_000
 """Instants before it may have been written by another calendar, which Spark corrects."""
