@@ -1,7 +1,8 @@
 """The names of Windrow's own columns, and the values that stand for none: what all floors agree on.
 
 Rows go from Spark to operators, from operators to files, and from files to users as tables. A column that is
-Windrow's, and not of the stream or the query, has its name here and nowhere else.
+Windrow's, and not of the stream or the query, has its name here and nowhere else. How any
+name is quoted for Spark stands here too.
 """
 
 from __future__ import annotations
@@ -79,3 +80,12 @@ def key_name(place: int) -> str:
 def aggregate_name(place: int) -> str:
     """The answer column of a query's aggregate at a place."""
     return f"_aggregate{place}"
+
+
+def quoted(name: str) -> str:
+    """Any name as Spark SQL: in backquotes.
+
+    >>> quoted("odd`name")
+    '`odd``name`'
+    """
+    return f"`{name.replace('`', '``')}`"

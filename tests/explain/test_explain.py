@@ -27,7 +27,7 @@ from windrow.explain.sheet import width_of
 from windrow.planner import plan_passes
 from windrow.planner.draft import Asked
 from windrow.planner.observed import Observed
-from windrow.planner.plan import NOTHING, Edge, Member, OperatorPlan, OutputPlan
+from windrow.planner.plan import NOTHING, Edge, MemberPlan, OperatorPlan, OutputPlan
 from windrow.planner.planning import plan
 from windrow.planner.settings import Settings
 from windrow.planner.sharing import Weaver, WindowSet
@@ -161,7 +161,7 @@ def test_what_is_seen_is_the_plan(plans, count, groupings, predicates, seed, opt
     at_first = overview(planned(queries, rate=1000.0, optimizer=optimizer))[0]
     there = dict(enumerate(([*tree.queries][::2] for tree in at_first.trees[:running]), start=7))
     known = outputs(queries)
-    held = {n: {known[name].query: Member(known[name]) for name in names} for n, names in there.items()}
+    held = {n: {known[name].query: MemberPlan(known[name]) for name in names} for n, names in there.items()}
     operators = {number: OperatorPlan(number, (Edge("e"),), members) for number, members in held.items()}
     runs = replace(NOTHING, operators=operators, last_operator=100)
     (stream,) = overview(planned(queries, runs, 1000.0, optimizer), runs)

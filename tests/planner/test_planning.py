@@ -12,7 +12,7 @@ from windrow.columns import BEGINNING, END_OF_TIME
 from windrow.planner.draft import Draft
 from windrow.planner.observed import Observed
 from windrow.planner.past import Past
-from windrow.planner.plan import NOTHING, Edge, Member, OperatorPlan
+from windrow.planner.plan import NOTHING, Edge, MemberPlan, OperatorPlan
 from windrow.planner.planning import all_windows, plan, rewoven, wants_weaving
 from windrow.planner.rules.settle import LARGE_SECONDS, SMALL_SECONDS, goals_of, nodes_for
 from windrow.planner.settings import Settings
@@ -89,7 +89,7 @@ def test_who_was_bound_again_is_in_its_operator_as_it_is_now():
 
 def test_what_one_stream_plans_leaves_others_alone():
     made = planned({1: bound(Window(40, 5))})
-    elsewhere = OperatorPlan(7, (Edge("others"),), {9: Member(asked(9, bound(Window(6, 2))).output)})
+    elsewhere = OperatorPlan(7, (Edge("others"),), {9: MemberPlan(asked(9, bound(Window(6, 2))).output)})
     both = replace(made, operators={**made.operators, 7: elsewhere}, last_operator=7)
     after = planned({}, both)
     assert members(after) == {7: {9}}
@@ -105,7 +105,7 @@ def past(evaluated, *windows):
     held = {}
     for number, (window, joined) in enumerate(windows):
         after = BEGINNING if joined is None else joined + window.range
-        held[number] = Member(asked(number, bound(window)).output, joined, after)
+        held[number] = MemberPlan(asked(number, bound(window)).output, joined, after)
     return Past(OperatorPlan(1, (), held), evaluated)
 
 
@@ -152,7 +152,7 @@ def test_operators_of_a_class_have_passes_of_their_own_where_that_is_cheaper():
 
 
 def _held(queries):
-    return {number: Member(asked(number, query).output) for number, query in queries.items()}
+    return {number: MemberPlan(asked(number, query).output) for number, query in queries.items()}
 
 
 def test_an_operator_that_all_queries_are_about_to_leave_still_costs_what_it_does():

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from pyspark.sql import functions as F
 
-from windrow.columns import END_OF_TIME, FILE, POSITION, RAW
+from windrow.columns import END_OF_TIME, FILE, POSITION, RAW, quoted
 from windrow.errors import SourceError
-from windrow.logical import Stream, quoted
+from windrow.logical import Stream
 from windrow.planner import Bounds
 from windrow.runtime.spark.analysis import arrow_schema, reason
 from windrow.runtime.spark.refused import dead_rows, late_rows

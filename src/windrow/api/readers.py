@@ -7,7 +7,7 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING
 
-from windrow.logical import quoted
+from windrow.columns import quoted
 from windrow.runtime.epochs.listening import Listening
 from windrow.runtime.epochs.reader import Reader
 from windrow.runtime.logs import LOG

@@ -12,8 +12,8 @@ from windrow.api.end_of_run import say_what_went_wrong, warn_of_dead_rows
 from windrow.api.live import Live
 from windrow.api.readers import Readers
 from windrow.api.streams import Streams
+from windrow.columns import quoted
 from windrow.errors import SourceError, WindrowError
-from windrow.logical import quoted
 from windrow.runtime.epochs.dead_reasons import RowsOfRun
 from windrow.runtime.epochs.epoch import Epochs
 from windrow.runtime.epochs.sinks import catch_up

@@ -24,10 +24,10 @@ from windrow.api.engine import Engine
 from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
 from windrow.batch.by_value import UnpickledInTask, pickled_by_value
 from windrow.batch.several_passes import CollectedColumns, apart, one_pass_sql, together
-from windrow.columns import END_OF_TIME, SLICE, aggregate_name, key_name
+from windrow.columns import END_OF_TIME, SLICE, aggregate_name, key_name, quoted
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
-from windrow.logical import AggregateQuery, Stream, bind, quoted
+from windrow.logical import AggregateQuery, Stream, bind
 from windrow.operators.aggregate.contents_state import of_no_rows
 from windrow.operators.aggregate.group_keys import GroupKeys
 from windrow.operators.aggregate.window_aggregate import WindowAggregate

@@ -211,8 +211,8 @@ def show_unnamed(eng: windrow.Engine, rows: int) -> None:
         answers = eng.results(name)
         total = answers.count()
         columns = [
-            f"`{field.name.replace('`', '``')}`"
-            for field in answers.schema
+            place
+            for place, field in enumerate(answers.schema, 1)
             if not any(word in field.dataType.simpleString() for word in WITHOUT_ORDER)
         ]
         if rows and total > rows:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import TokenType
 
+from windrow.columns import quoted
 from windrow.errors import StatementError, suggestion
 
 if TYPE_CHECKING:
@@ -115,20 +116,18 @@ def _struct(cursor: Cursor, token: Token) -> str:
         if field is not None and name.lower() in fields:
             raise cursor.error(f"field '{name}' is there twice", "rename one of the two", first=field)
         cursor.take_type(TokenType.COLON)
-        fields[name.lower()] = f"{quoted(name)}: {read_type(cursor)}"
+        fields[name.lower()] = f"{field_name(name)}: {read_type(cursor)}"
         if not cursor.take_type(TokenType.COMMA):
             return f"STRUCT<{', '.join(fields.values())}{_close(cursor)}"
 
 
-def quoted(name: str) -> str:
-    """A name as Spark SQL: in backquotes unless it is plain.
+def field_name(name: str) -> str:
+    """The name of a field in the text of a type: in backquotes unless it is plain.
 
-    >>> quoted("dep_delay"), quoted("dep delay")
+    >>> field_name("dep_delay"), field_name("dep delay")
     ('dep_delay', '`dep delay`')
     """
-    if name.isidentifier() and name.isascii():
-        return name
-    return f"`{name.replace('`', '``')}`"
+    return name if name.isidentifier() and name.isascii() else quoted(name)
 
 
 def _whole_number(cursor: Cursor, what: str) -> int:

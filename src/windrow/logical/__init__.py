@@ -3,7 +3,7 @@
 from windrow.columns import aggregate_name, key_name
 from windrow.logical.aggregate import AggregateQuery, describe
 from windrow.logical.bind.binder import ANSWERS, bind
-from windrow.logical.bind.questions import Analyst, quoted, view_name
+from windrow.logical.bind.questions import Analyst, view_name
 from windrow.logical.fingerprint import surroundings
 from windrow.logical.query import BoundQuery, Enrich, Output, Scan
 from windrow.logical.records import PlanRecords
@@ -27,7 +27,6 @@ __all__ = [
     "bind",
     "describe",
     "key_name",
-    "quoted",
     "surroundings",
     "view_name",
 ]

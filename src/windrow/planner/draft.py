@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from windrow.columns import BEGINNING
 from windrow.planner.observed import Observed
-from windrow.planner.plan import NOTHING, Edge, InputPlan, Member, OperatorPlan
+from windrow.planner.plan import NOTHING, Edge, InputPlan, MemberPlan, OperatorPlan
 from windrow.planner.settings import Settings
 from windrow.planner.sharing.weaver import Weaver
 
@@ -86,7 +86,7 @@ class Draft:
         """The n-th new operator, counted from 1, without queries."""
         return OperatorPlan(self.last_operator + number, (Edge(self.stream),), {})
 
-    def weaver(self, operators: Iterable[OperatorPlan], member: Member | Asked) -> Weaver:
+    def weaver(self, operators: Iterable[OperatorPlan], member: MemberPlan | Asked) -> Weaver:
         """What plans and prices the operators of a class, of which a query is given."""
         known = [self.observed.groups[o.id] for o in operators if self.observed.groups.get(o.id)]
         return Weaver.of(

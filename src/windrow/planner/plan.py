@@ -60,7 +60,7 @@ class OutputPlan:
 
 
 @dataclass(frozen=True)
-class Member:
+class MemberPlan:
     """A query in an operator: which of its evaluations the operator answers."""
 
     output: OutputPlan
@@ -129,7 +129,7 @@ class OperatorPlan:
     """Its number, which no other operator of the home has had; its state at rest is kept under it."""
     ports: tuple[Edge, ...]
     """Where its rows come from."""
-    members: Mapping[int, Member]
+    members: Mapping[int, MemberPlan]
     """The queries that it answers, by their numbers."""
     shared: bool = False
     """Whether one structure answers all windows. An operator of one query that never had others has the
@@ -146,7 +146,7 @@ class OperatorPlan:
     price: Price = UNPRICED
 
     @cached_property
-    def first(self) -> Member:
+    def first(self) -> MemberPlan:
         """One of the members: all have the same rows and groups."""
         return next(iter(self.members.values()))
 
@@ -188,7 +188,7 @@ class OperatorPlan:
         )
         return same and (self.shared, self.node, self.ports) == (other.shared, other.node, other.ports)
 
-    def with_members(self, members: Mapping[int, Member]) -> OperatorPlan:
+    def with_members(self, members: Mapping[int, MemberPlan]) -> OperatorPlan:
         """The operator with other queries; what was priced and woven for the ones before is forgotten."""
         leaving = any(not member.stays for member in members.values())
         shared = self.shared or len(members) > 1 or leaving

@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from windrow.columns import quoted
 from windrow.cql import RowWindowNode, window_of
 from windrow.errors import suggestion
 from windrow.logical.bind.calls import spark_sql
-from windrow.logical.bind.questions import quoted, view_name
+from windrow.logical.bind.questions import view_name
 from windrow.logical.query import Enrich
 from windrow.logical.relation import Stream, Table
 from windrow.slicing import RowWindow, Window

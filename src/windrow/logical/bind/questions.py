@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
+from windrow.columns import quoted
 from windrow.cql import span
 from windrow.errors import StatementError
 
@@ -40,15 +41,6 @@ class Analyst(Protocol):
 def view_name(relation: str) -> str:
     """The name under which a relation is known to Spark while a statement is analysed."""
     return quoted(f"_windrow_{relation}")
-
-
-def quoted(name: str) -> str:
-    """A name in backquotes.
-
-    >>> quoted("odd`name")
-    '`odd``name`'
-    """
-    return f"`{name.replace('`', '``')}`"
 
 
 def types(

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import pyarrow.types as pat
 
-from windrow.columns import DEAD, INSTANT, LATE, LATEST, RAW, ROWS, SLICE, YEAR_1, YEAR_10000
-from windrow.logical import quoted, view_name
+from windrow.columns import DEAD, INSTANT, LATE, LATEST, RAW, ROWS, SLICE, YEAR_1, YEAR_10000, quoted
+from windrow.logical import view_name
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -17,8 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from windrow.aggregates.contents import Counts, InOrder, contents_of
-from windrow.columns import FATE, INSTANT, LATE, LATEST, ROWS, SLICE, key_name
-from windrow.logical import quoted
+from windrow.columns import FATE, INSTANT, LATE, LATEST, ROWS, SLICE, key_name, quoted
 from windrow.planner.passes.base import (
     BatchPass,
     counted_groups,

@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from windrow.columns import INSTANT, SLICE, key_name
-from windrow.logical import quoted
+from windrow.columns import INSTANT, SLICE, key_name, quoted
 from windrow.operators.rows.ordered_windows import order_counts
 from windrow.planner.passes.base import BatchPass, counted_rows
 from windrow.planner.passes.bounds import instants_sql

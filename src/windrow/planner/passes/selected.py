@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.compute as pc
 
-from windrow.columns import FATE, HOLDS, INSTANT, LATE, SLICE
-from windrow.logical import quoted
+from windrow.columns import FATE, HOLDS, INSTANT, LATE, SLICE, quoted
 from windrow.planner.passes.base import COLUMN, BatchPass, counted_rows
 from windrow.planner.passes.bounds import instants_sql
 

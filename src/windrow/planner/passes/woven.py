@@ -33,8 +33,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from windrow.columns import COPY, FATE, INSTANT, LATE, LATEST, LINEAGE, ROWS, SLICE, START, WORD, key_name
-from windrow.logical import quoted
+from windrow.columns import (
+    COPY,
+    FATE,
+    INSTANT,
+    LATE,
+    LATEST,
+    LINEAGE,
+    ROWS,
+    SLICE,
+    START,
+    WORD,
+    key_name,
+    quoted,
+)
 from windrow.planner.passes.base import BatchPass, counted_groups, with_key_types, without_refused
 from windrow.planner.passes.bounds import instants_sql
 from windrow.slicing import cuts_for_pass

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from windrow.planner.draft import answered_after
 from windrow.planner.past import Past
-from windrow.planner.plan import Member, SharingClass
+from windrow.planner.plan import MemberPlan, SharingClass
 from windrow.planner.sharing.classes import sharing_class
 from windrow.planner.sharing.weaver import planning_seconds
 
@@ -101,5 +101,5 @@ def joined(operator: OperatorPlan, asked: Iterable[Asked], draft: Draft) -> Oper
             since = past.complete_after(query.output.of)
         if since is not None and latest is not None and since < latest:
             latest = since
-        members[query.output.query] = Member(query.output, latest, answered_after(query, latest))
+        members[query.output.query] = MemberPlan(query.output, latest, answered_after(query, latest))
     return operator.with_members({**operator.members, **members})

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from windrow.planner.plan import Member
+from windrow.planner.plan import MemberPlan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,7 @@ def _moved(draft: Draft, operators: list[OperatorPlan], planned: list[set[Window
                 continue
             handed = member.after if latest is None else max(member.after, latest + member.window.range)
             members[operator.id][number] = replace(member, until=handed)
-            members[goal_of[member.window]][number] = Member(member.output, latest, handed)
+            members[goal_of[member.window]][number] = MemberPlan(member.output, latest, handed)
     changed = []
     for operator in {operator.id: operator for operator in (*operators, *goals)}.values():
         left = {n: member for n, member in members[operator.id].items() if member.until > evaluated}

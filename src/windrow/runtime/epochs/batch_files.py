@@ -9,12 +9,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from windrow.logical import quoted
+from windrow.columns import quoted
 from windrow.runtime.epochs.collecting import read_stream
 from windrow.runtime.home.checkpoint_log import files_of
 from windrow.runtime.spark.columns_by_name import ColumnsByName
 from windrow.runtime.spark.file_patterns import is_pattern
-from windrow.runtime.spark.headers import is_there
+from windrow.runtime.spark.headers import ignores_corrupt_files, is_there
 from windrow.runtime.spark.patience import Patience
 
 if TYPE_CHECKING:
@@ -54,11 +54,7 @@ class BatchFiles:
         """Whether files have footers, and Spark reads these files, whole, and no others."""
         if self._source.is_text or any(map(is_pattern, files)):
             return False
-        setting = "ignoreCorruptFiles"
-        ignores = self._source.option(setting.lower()) or batch.sparkSession.conf.get(
-            f"spark.sql.files.{setting}", "false"
-        )
-        return str(ignores).lower() != "true"
+        return not ignores_corrupt_files(batch.sparkSession, self._source.options)
 
     def _each_once(self, batch: DataFrame, files: list[str]) -> DataFrame:
         """The batch, read again if Spark would read its files several times: those of its streams that have

@@ -25,9 +25,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
-from windrow.columns import HEADER, RAW
+from windrow.columns import HEADER, RAW, quoted
 from windrow.errors import SourceError
-from windrow.logical import quoted
 from windrow.runtime.logs import LOG
 from windrow.runtime.spark.analysis import SPARK_ERRORS
 from windrow.runtime.spark.file_patterns import is_pattern

@@ -95,6 +95,14 @@ class Header:
         return shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
 
 
+def ignores_corrupt_files(spark: SparkSession, options: Mapping[str, str]) -> bool:
+    """Whether Spark is to go on without files that it cannot read, by the options of a source or its own."""
+    setting = "ignoreCorruptFiles"
+    given = {name.lower(): value for name, value in options.items()}
+    ignores = given.get(setting.lower(), spark.conf.get(f"spark.sql.files.{setting}", "false"))
+    return str(ignores).lower() == "true"
+
+
 class HeaderLines:
     """Reads the headers of CSV files as Spark would, by the options that they are read with."""
 
@@ -118,10 +126,7 @@ class HeaderLines:
                 "columns go by their places: OPTIONS (enforceSchema 'true')"
             ) from error
         self._multi_line: bool = self._options.multiLine()
-        setting = "ignoreCorruptFiles"
-        ignores = given.get(setting.lower(), spark.conf.get(f"spark.sql.files.{setting}", "false"))
-        self.may_be_corrupt = str(ignores).lower() == "true"
-        """Whether Spark is to go on without files that it cannot read."""
+        self.may_be_corrupt = ignores_corrupt_files(spark, texts)
         self._comment: str | None = given.get("comment") or None
         separator = given.get("linesep")
         self._line_ends = re.compile(

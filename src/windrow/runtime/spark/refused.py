@@ -18,9 +18,8 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, VariantType
 
-from windrow.columns import END_OF_TIME, FILE, HEADER, INSTANT, POSITION, RAW, YEAR_1, YEAR_10000
+from windrow.columns import END_OF_TIME, FILE, HEADER, INSTANT, POSITION, RAW, YEAR_1, YEAR_10000, quoted
 from windrow.cql.durations import DAY, format_duration
-from windrow.logical import quoted
 from windrow.planner.passes.bounds import instants_sql
 from windrow.runtime.spark.analysis import select
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pyspark.sql.types import StringType, StructField, StructType
 
-from windrow.columns import RAW
+from windrow.columns import RAW, quoted
 from windrow.errors import SourceError
-from windrow.logical import quoted
 from windrow.runtime.spark.analysis import SPARK_ERRORS, reason
 from windrow.runtime.spark.file_patterns import as_itself, is_pattern
 from windrow.runtime.spark.headers import IGNORED

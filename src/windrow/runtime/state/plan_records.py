@@ -20,7 +20,7 @@ from windrow.planner.passes.lifted import LiftedPass, lifted_in_python
 from windrow.planner.passes.rows import RowPass
 from windrow.planner.passes.selected import SelectedPass
 from windrow.planner.passes.woven import Copy, WovenPass
-from windrow.planner.plan import Edge, InputPlan, Member, OperatorPlan, PhysicalPlan, Price, SharingClass
+from windrow.planner.plan import Edge, InputPlan, MemberPlan, OperatorPlan, PhysicalPlan, Price, SharingClass
 from windrow.planner.rules.choose import chosen_for
 from windrow.runtime.home.records import PlanChange, StoredInput, StoredMember, StoredOperator
 
@@ -67,7 +67,7 @@ def restored(
     for stored in operators:
         ports = tuple(Edge(stream, UpdatePattern(pattern)) for stream, pattern in stored.ports)
         members = {
-            m.query: Member(outputs[m.query], m.joined, m.after, m.until)
+            m.query: MemberPlan(outputs[m.query], m.joined, m.after, m.until)
             for m in stored.members
             if m.query in outputs
         }
