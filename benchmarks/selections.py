@@ -5,6 +5,10 @@ to Parquet with a checkpoint of its own. First one query, which wants more and m
 more queries with different conditions, each of which wants one row in a hundred: Spark runs a stream for
 each, all at once, as its users do; Windrow one scan for all. Everybody takes turns; answers are counted
 against a filter of the files.
+
+One query is run over two copies of the files. Timestamps of 96 bits are what Spark writes unless told
+otherwise; footers say nothing of them, and Windrow needs a job to see which rows are late. Timestamps of 64
+bits are what most others write.
 """
 
 from __future__ import annotations
@@ -31,6 +35,9 @@ from pyspark.sql import SparkSession
 
 from windrow import Engine
 
+SPARKS_BITS, OTHERS_BITS = 96, 64
+TIMESTAMPS = {SPARKS_BITS: "INT96", OTHERS_BITS: "TIMESTAMP_MICROS"}
+"""What Spark calls timestamps of so many bits."""
 WINDROW, NATIVE = "Windrow", "Spark's own stream"
 STYLES = {NATIVE: {"color": "#a8324a", "marker": "D"}, WINDROW: {"color": "#1f6fb4", "marker": "o"}}
 
@@ -57,6 +64,8 @@ class Case:
 
     queries: int
     wanted: float
+    bits: int = SPARKS_BITS
+    """Of the timestamps in the files."""
 
     @property
     def conditions(self) -> list[tuple[float, float]]:
@@ -67,7 +76,7 @@ class Case:
     @property
     def label(self) -> str:
         queries = f"{self.queries:,} quer{'y' if self.queries == 1 else 'ies'}"
-        return f"{queries}, {100 * self.wanted:g} % of the rows each"
+        return f"{queries}, {100 * self.wanted:g} % of the rows each, timestamps of {self.bits} bits"
 
 
 def select(low: float, high: float) -> str:
@@ -119,13 +128,14 @@ class Selections:
     def run(self) -> dict[str, Any]:
         """Measure everything; the report."""
         facts = machine(self.spark)
-        data = make_data(self.spark, self.settings.size, self.scratch / "readings")
-        cases = [Case(1, wanted) for wanted in self.settings.wanted]
+        data = {bits: self._make_data(bits) for bits in TIMESTAMPS}
+        cases = [Case(1, wanted, bits) for bits in data for wanted in self.settings.wanted]
         cases = list(dict.fromkeys([*cases, *(Case(queries, 0.01) for queries in self.settings.queries)]))
         for run in (run_windrow, run_native):  # unmeasured: compilers, and the files' first reading
-            self.timed(run, data, cases[0])
+            for bits, files in data.items():
+                self.timed(run, files, Case(1, max(self.settings.wanted), bits))
         for case in cases:
-            self._measure(data, case)
+            self._measure(data[case.bits], case)
         return {
             "machine": facts,
             "size": {**asdict(self.settings.size), "rows": self.settings.size.rows},
@@ -133,6 +143,15 @@ class Selections:
             "measurements": self.measurements,
             "bars": [bar.row() for bar in self._bars()],
         }
+
+    def _make_data(self, bits: int) -> Data:
+        setting = "spark.sql.parquet.outputTimestampType"
+        before = self.spark.conf.get(setting)
+        self.spark.conf.set(setting, TIMESTAMPS[bits])
+        try:
+            return make_data(self.spark, self.settings.size, self.scratch / f"readings{bits}")
+        finally:
+            self.spark.conf.set(setting, before)
 
     def _measure(self, data: Data, case: Case) -> None:
         timings = alternate(
@@ -185,7 +204,7 @@ class Selections:
                 1.2,
                 True,
             )
-            for case in (Case(1, part) for part in wanted)
+            for case in (Case(1, part, bits) for bits in TIMESTAMPS for part in wanted)
         ]
         many, one = Case(queries, 0.01), Case(1, 0.01)
         gain = self._median(NATIVE, many) / self._median(WINDROW, many)
@@ -197,19 +216,22 @@ class Selections:
         ]
 
     def _median(self, way: str, case: Case) -> float:
-        sought = (way, case.queries, case.wanted)
-        return next(m["median"] for m in self.measurements if (m["way"], m["queries"], m["wanted"]) == sought)
+        sought = {"way": way, **asdict(case)}
+        return next(m["median"] for m in self.measurements if sought.items() <= m.items())
 
 
 def draw(report: Mapping[str, Any], path: Path) -> None:
     """Write the figure as a PNG: one query that wants more, and more queries."""
     figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), sharey=True, layout="constrained")
     for way, style in STYLES.items():
-        mine = [m for m in report["measurements"] if m["way"] == way]
-        one = sorted((m["wanted"] * 100, m["median"]) for m in mine if m["queries"] == 1)
-        many = sorted((m["queries"], m["median"]) for m in mine if m["wanted"] == 0.01)
-        for axes, points in ((left, one), (right, many)):
-            axes.plot(*zip(*points, strict=True), label=way, linewidth=1.8, markersize=6, **style)
+        for bits, line in ((SPARKS_BITS, "-"), (OTHERS_BITS, "--")):
+            mine = [m for m in report["measurements"] if (m["way"], m["bits"]) == (way, bits)]
+            one = sorted((m["wanted"] * 100, m["median"]) for m in mine if m["queries"] == 1)
+            many = sorted((m["queries"], m["median"]) for m in mine if m["wanted"] == 0.01)
+            look = {"label": f"{way}, {bits}-bit timestamps", "linestyle": line, "linewidth": 1.8, **style}
+            left.plot(*zip(*one, strict=True), markersize=6, **look)
+            if bits == SPARKS_BITS:
+                right.plot(*zip(*many, strict=True), markersize=6, **look)
     for axes, label in (
         (left, "one query: rows that it wants [%]"),
         (right, "queries that want 1 % of the rows each"),
@@ -222,7 +244,7 @@ def draw(report: Mapping[str, Any], path: Path) -> None:
         axes.grid(True, which="major", color="#e4e4e4", linewidth=0.7)
         axes.spines[["top", "right"]].set_visible(False)
     left.set_ylabel("time [s]")
-    right.legend(frameon=False)
+    left.legend(frameon=False)
     figure.suptitle(f"Queries without a window over {report['size']['rows']:,} rows", fontsize=13)
     figure.savefig(path, dpi=150)
     plt.close(figure)

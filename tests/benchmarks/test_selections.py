@@ -41,8 +41,8 @@ def report(
 
 
 def test_both_answer_every_case(selections: ModuleType, report: dict[str, Any]) -> None:
-    cells = {(m["way"], m["queries"], m["wanted"]) for m in report["measurements"]}
-    cases = ((1, 0.01), (1, 1.0), (2, 0.01))
+    cells = {(m["way"], m["queries"], m["wanted"], m["bits"]) for m in report["measurements"]}
+    cases = ((1, 0.01, 96), (1, 1.0, 96), (1, 0.01, 64), (1, 1.0, 64), (2, 0.01, 96))
     assert cells == {(way, *case) for way in (selections.WINDROW, selections.NATIVE) for case in cases}
 
 
@@ -76,9 +76,11 @@ def test_the_report_is_published_with_its_bars(
     import_module("_harness").publish("selections", report, selections.draw, quick=True, directory=tmp_path)
     written = json.loads((tmp_path / "selections.quick.json").read_text(encoding="utf-8"))
     assert [bar["name"] for bar in written["bars"]] == [
-        "Windrow / Spark, 1 query, 1 % of the rows each",
-        "Windrow / Spark, 1 query, 100 % of the rows each",
-        "Spark / Windrow, 2 queries, 1 % of the rows each",
+        "Windrow / Spark, 1 query, 1 % of the rows each, timestamps of 96 bits",
+        "Windrow / Spark, 1 query, 100 % of the rows each, timestamps of 96 bits",
+        "Windrow / Spark, 1 query, 1 % of the rows each, timestamps of 64 bits",
+        "Windrow / Spark, 1 query, 100 % of the rows each, timestamps of 64 bits",
+        "Spark / Windrow, 2 queries, 1 % of the rows each, timestamps of 96 bits",
         "Windrow, 2 queries / one",
     ]
     assert (tmp_path / "selections.quick.png").stat().st_size > 10_000
