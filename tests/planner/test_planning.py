@@ -93,7 +93,7 @@ def test_what_one_stream_plans_leaves_others_alone():
     both = replace(made, operators={**made.operators, 7: elsewhere}, last_operator=7)
     after = planned({}, both)
     assert members(after) == {7: {9}}
-    joined = both.with_parts({"events": planned({2: bound(Window(4, 2))}, both)})
+    joined = both.with_change("events", both, planned({2: bound(Window(4, 2))}, both))
     assert members(joined) == {7: {9}, 8: {2}}
 
 

@@ -56,7 +56,8 @@ def next_plan(
         )
     by_stream: dict[str, list[RunningQuery]] = {}
     for query in queries:
-        by_stream.setdefault(query.plan.stream.name, []).append(query)
+        for stream in query.plan.streams:
+            by_stream.setdefault(stream, []).append(query)
     for stream, some in by_stream.items():
         asked, staging = [query.asked for query in some], streams.staging(stream)
         observed = staging.planning.observed(staging.progress)

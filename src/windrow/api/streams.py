@@ -43,7 +43,7 @@ class Streams:
 
     def names(self) -> list[str]:
         """The streams that queries are over."""
-        return list(dict.fromkeys(query.plan.stream.name for query in self.queries()))
+        return list(dict.fromkeys(stream for query in self.queries() for stream in query.plan.streams))
 
     def growing(self) -> list[str]:
         """Those that more rows may come to."""
@@ -73,13 +73,12 @@ class Streams:
         return [
             query
             for query in self.queries()
-            if query.plan.stream.name == name
-            and (columns is None or columns.issuperset(query.plan.scan.columns))
+            if name in query.plan.streams and (columns is None or columns >= query.plan.columns_of(name))
         ]
 
     def columns_needed(self, name: str) -> set[str]:
         """The columns of a stream that its queries need."""
-        return {column for query in self.queries_of(name) for column in query.plan.scan.columns}
+        return {column for query in self.queries_of(name) for column in query.plan.columns_of(name)}
 
     def columns_in_use(self, name: str) -> list[str]:
         """The columns of a stream that are read: all of a text, where a line is good or bad as a whole."""

@@ -58,10 +58,11 @@ class Output:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundQuery(ABC):
-    """A query over one stream: what it asks of the rows, and what its results are.
+    """What a query asks of the rows, and what its results are.
 
-    What a kind of query does not have is empty here: a query without a window has no windows, keys or
-    aggregates, one that aggregates hands no rows over.
+    Its rows are those of one stream, unless its kind says otherwise: then it reads several queries over one
+    stream each, its `inputs`. What a kind of query does not have is empty here: a query without a window has
+    no windows, keys or aggregates, one that aggregates hands no rows over.
     """
 
     scan: Scan
@@ -85,8 +86,23 @@ class BoundQuery(ABC):
 
     @property
     def stream(self) -> Stream:
-        """The stream that its rows are of."""
+        """The stream that its rows are of; the first, where they are of several."""
         return self.scan.stream
+
+    @property
+    def inputs(self) -> tuple[BoundQuery, ...]:
+        """What is asked of each stream that it reads, as a query over that stream alone, a port each: the
+        query itself, if it reads one stream."""
+        return (self,)
+
+    @property
+    def streams(self) -> tuple[str, ...]:
+        """The names of the streams that it reads, in the order of its inputs."""
+        return tuple(asked.stream.name for asked in self.inputs)
+
+    def columns_of(self, stream: str) -> set[str]:
+        """The columns in use of a stream that it reads."""
+        return {c for asked in self.inputs if asked.stream.name == stream for c in asked.scan.columns}
 
     @property
     @abstractmethod

@@ -14,7 +14,7 @@ from windrow.planner.settings import Settings
 from windrow.planner.sharing.weaver import Weaver
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Iterable, Sequence
 
     from windrow.planner.plan import OutputPlan, PhysicalPlan
 
@@ -51,6 +51,9 @@ class Draft:
     """Those that read the stream, by number."""
     last_operator: int = 0
     read: InputPlan = field(default_factory=lambda: InputPlan(""))
+    begun: Mapping[int, OperatorPlan] = field(default_factory=dict)
+    """Operators that another stream's part of a plan has begun, and no epoch has committed yet, by their
+    queries: whoever reads several streams is planted once."""
 
     @property
     def changed(self) -> bool:
@@ -82,9 +85,10 @@ class Draft:
                 made.pop(operator.id, None)
         return replace(self, operators=made, last_operator=last)
 
-    def new_operator(self, number: int) -> OperatorPlan:
-        """The n-th new operator, counted from 1, without queries."""
-        return OperatorPlan(self.last_operator + number, (Edge(self.stream),), {})
+    def new_operator(self, number: int, streams: Sequence[str] = ()) -> OperatorPlan:
+        """The n-th new operator, counted from 1, without queries; over the stream of the draft, unless it is
+        told which ones."""
+        return OperatorPlan(self.last_operator + number, tuple(map(Edge, streams or (self.stream,))), {})
 
     def weaver(self, operators: Iterable[OperatorPlan], member: MemberPlan | Asked) -> Weaver:
         """What plans and prices the operators of a class, of which a query is given."""

@@ -170,9 +170,10 @@ class OperatorPlan:
         return ANY_PRICES.tree([member.window for member in members])
 
     @cached_property
-    def demand(self) -> Demand:
-        """What it asks of the rows of a batch."""
-        return demand_of(member.output.of for member in self.members.values())
+    def demands(self) -> dict[str, Demand]:
+        """What it asks of the rows of a batch, by stream."""
+        inputs = [member.output.of.inputs for member in self.members.values()]
+        return {stream: demand_of(each[port] for each in inputs) for port, stream in enumerate(self.streams)}
 
     @property
     def streams(self) -> tuple[str, ...]:
@@ -260,13 +261,21 @@ class PhysicalPlan:
         inputs = {**self.inputs, read.stream: read}
         return PhysicalPlan(inputs, kept | dict(operators), max(last, self.last_operator))
 
-    def with_parts(self, planned: Mapping[str, PhysicalPlan]) -> PhysicalPlan:
-        """The plan with what others have planned for some streams, by the names of these."""
-        plan = self
-        for stream, other in planned.items():
-            if other is not plan:
-                plan = plan.with_stream(other.inputs[stream], other.of_stream(stream), other.last_operator)
-        return plan
+    def with_change(self, stream: str, before: PhysicalPlan, after: PhysicalPlan) -> PhysicalPlan:
+        """The plan with what has changed, from one plan to another, in what reads a stream.
+
+        Since `before` was the plan that ran, other streams may have changed operators that read this one too:
+        what did not change from `before` to `after` stays as it is here.
+        """
+        if after is before:
+            return self
+        gone = before.of_stream(stream).keys() - after.operators.keys()
+        operators = {number: operator for number, operator in self.operators.items() if number not in gone}
+        for number, operator in after.of_stream(stream).items():
+            if before.operators.get(number) is not operator:
+                operators[number] = operator
+        inputs = {**self.inputs, stream: after.inputs[stream]}
+        return PhysicalPlan(inputs, operators, max(self.last_operator, after.last_operator))
 
     def without(self, queries: Iterable[int]) -> PhysicalPlan:
         """The plan without some queries; operators without any are no more. Streams that such queries read

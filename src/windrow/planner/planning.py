@@ -43,12 +43,14 @@ def plan(
     whole: bool = True,
     anew: bool = False,
     look: bool = True,
+    begun: Mapping[int, OperatorPlan] | None = None,
 ) -> PhysicalPlan:
     """The plan in which these queries over a stream run; the plan before itself, if nothing changes.
 
     `proposed`: what was planned in the background. `last_operator`: numbers up to this are taken, though the
     plan before may not say so. `whole`: the queries are all that there are over the stream. `anew`: rows come
-    from the beginning. `look`: prices are looked at again, though no query has come or gone.
+    from the beginning. `look`: prices are looked at again, though no query has come or gone. `begun`:
+    operators that other streams have planted for queries over several, and that no epoch has committed yet.
     """
     draft = Draft(
         stream,
@@ -63,6 +65,7 @@ def plan(
         before.of_stream(stream),
         max(last_operator, before.last_operator),
         before.inputs.get(stream, InputPlan(stream)),
+        begun or {},
     )
     for rule in RULES:
         draft = rule(draft)

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 def plant(draft: Draft) -> Draft:
     """The draft with an operator for every query that is asked."""
     placed = {number for operator in draft.operators.values() for number in operator.members}
+    begun = {number: draft.begun[number] for number in draft.asked.keys() & draft.begun.keys() - placed}
+    draft = draft.with_operators(begun[number] for number in sorted(begun))
+    placed |= begun.keys()
     fresh = [asked for number, asked in draft.asked.items() if number not in placed]
     by_class: dict[Hashable, list[Asked]] = {}
     alone: list[Asked] = []
@@ -43,7 +46,8 @@ def plant(draft: Draft) -> Draft:
     for alike, some in by_class.items():
         draft = _plant_class(draft, alike, some, known.get(alike, []), seconds)
     return draft.with_operators(
-        joined(draft.new_operator(number), [asked], draft) for number, asked in enumerate(alone, start=1)
+        joined(draft.new_operator(number, asked.output.of.streams), [asked], draft)
+        for number, asked in enumerate(alone, start=1)
     )
 
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 def share_rows(draft: Draft) -> Draft:
     """The draft with the passes for its operators; the ones before, while nothing that counts has changed."""
     experience = draft.observed.experience
-    there = bool(draft.read.passes) or not draft.operators
+    served = {number for shared in draft.read.passes for number in shared.demands}
+    # One that another stream has begun is in the plan that runs before a pass over this one is for it.
+    there = served >= draft.operators.keys() if draft.whole else bool(served) or not draft.operators
     if there and not draft.changed and experience.plans_like(draft.read.experience):
         return draft
     classes: dict[Hashable, SharingClass] = {}
@@ -34,6 +36,6 @@ def share_rows(draft: Draft) -> Draft:
     for number, operator in draft.operators.items():
         # Where rows come from the beginning, operators that have seen them do not ask again.
         if draft.whole or not draft.asked.keys().isdisjoint(operator.members):
-            groups.setdefault(apart.get(number, 0), {})[number] = operator.demand
+            groups.setdefault(apart.get(number, 0), {})[number] = operator.demands[draft.stream]
     passes = tuple(made for demands in groups.values() for made in plan_passes(demands, experience))
     return replace(draft, read=replace(draft.read, passes=passes, classes=classes, experience=experience))

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 
 from windrow.errors import QueryFailed, SourceError
 from windrow.planner.passes.pack import plan_passes
-from windrow.planner.plan import demand_of
 from windrow.runtime.epochs.blame import check_that_some_run, culprits
 from windrow.runtime.logs import LOG
 from windrow.runtime.spark.blame import Unclear, Unreadable
@@ -121,9 +120,9 @@ class Collecting:
         chosen = set(queries)
         demands = {}
         for number, operator in operators.items():
-            own = [member.output.of for query, member in operator.members.items() if query in chosen]
+            own = {query: member for query, member in operator.members.items() if query in chosen}
             if own:
-                demands[number] = demand_of(own)
+                demands[number] = operator.with_members(own).demands[self._stream.name]
         found: Tables = {}
         for shared in plan_passes(demands, experience):
             _hand_out(shared, self._collect(shared)[0], found)

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed
 from windrow.runtime.epochs.blame import Suspects, check_that_some_run
 from windrow.runtime.epochs.epoch_log import log_epoch
+from windrow.runtime.epochs.outcome import Answers, queries_after, queries_of, report_of
 from windrow.runtime.epochs.report import EpochReport
 from windrow.runtime.epochs.sinks import deliver
 from windrow.runtime.faults import reach
@@ -49,13 +50,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from windrow.planner.plan import OperatorPlan, PhysicalPlan
+    from windrow.planner.plan import PhysicalPlan
     from windrow.runtime.epochs.part import Part
     from windrow.runtime.home.home import Home
-    from windrow.runtime.home.records import Progress, StoredQuery
+    from windrow.runtime.home.records import Progress
     from windrow.runtime.home.slice_log import SliceLog
-    from windrow.runtime.state.current_plan import CurrentPlan
-    from windrow.runtime.state.executor import Executor, Ran
+    from windrow.runtime.state.current_plan import Committed, CurrentPlan
+    from windrow.runtime.state.executor import Executor
+    from windrow.runtime.state.queries import RunningQuery
     from windrow.runtime.state.spec import Shape
 
 OF_THE_MACHINE = (HomeError, MachineFailed, OSError, sqlite3.Error, Py4JError)
@@ -72,21 +74,6 @@ class _Ticket:
     reports: list[EpochReport] = field(default_factory=list)
     done: bool = False
     error: BaseException | None = None
-
-
-@dataclass(frozen=True)
-class _Answers:
-    """What the operators of an epoch have answered."""
-
-    works: Sequence[Work]
-    by_query: Mapping[int, Answered]
-    ran: Ran
-    results: ResultWriter
-
-    def of(self, part: Part) -> dict[int, Answered]:
-        """Those of the queries of a stream."""
-        mine = {query.stored.id for query in part.queries}
-        return {number: answered for number, answered in self.by_query.items() if number in mine}
 
 
 class Epochs:
@@ -189,15 +176,14 @@ class Epochs:
             return False
 
     def _attempt(self, number: int, parts: list[Part], suspects: Suspects) -> list[EpochReport]:
-        queries = [query for part in parts for query in part.queries]
-        for query in queries:
-            if query.sink is not None and query.stored.delivered is None:
-                query.stored = replace(query.stored, delivered=number - 1)
-        before = {query.stored.id: query.stored for query in queries}
+        queries = queries_of(parts)
+        before = {number: query.stored for number, query in queries.items()}
+        committed = self._plan.committed
         epoch = Epoch(number, max(part.clock for part in parts))
         results = ResultWriter(self._home.path, number)
-        plan = self._planned(parts).without(suspects.failed)
-        works = self._works(plan, parts, suspects)
+        plan = self._planned(committed, parts).without(suspects.failed)
+        progress = {part.stream.name: part.progress for part in parts}
+        works = self._works(committed, plan, parts, progress, suspects)
         try:
             answers = self._answered(epoch, works, parts, results)
             reach("queries answered")
@@ -206,15 +192,16 @@ class Epochs:
             after = plan.without(
                 query for work in works if work.until == END_OF_TIME for query in work.plan.members
             )
-            stored = [self._stored(part, plan, answers, suspects, number) for part in parts]
-            self._record(epoch, parts, plan, after, answers)
-            epoch.queries += [now for of_part in stored for now in of_part if now is not before[now.id]]
+            sealed = self._sealed(queries.values(), progress)
+            stored = queries_after(queries, works, answers, suspects, number, sealed)
+            self._record(epoch, committed, parts, after, answers)
+            epoch.queries += [now for now in stored.values() if now is not before[now.id]]
             epoch.files += results.close()
             epoch.seconds = time.perf_counter() - min(part.begun for part in parts)
             epoch.delivered = {
-                q.stored.id: q.stored.delivered
-                for q in queries
-                if q.sink is not None and q.stored.delivered is not None
+                n: now.delivered
+                for n, now in stored.items()
+                if queries[n].sink is not None and now.delivered is not None
             }
             self._home.commit(epoch)
         except BaseException:
@@ -224,57 +211,74 @@ class Epochs:
             raise
         committing = time.perf_counter() - writing
         for part in parts:
-            part.committed(part)
-        self._plan.committed(after, epoch.sizes)
-        self._executor.keep_only(after.operators.keys())
+            part.committed(part, committed.plan, plan)
+        self._plan.take_effect(committed, after, epoch.sizes)
+        self._executor.keep_only(self._plan.plan.operators.keys())
+        for query, now in zip(queries.values(), stored.values(), strict=True):
+            if query.stored is before[now.id]:  # else it failed, and somebody has resumed it since
+                query.stored = now
         reports = []
-        for part, of_part in zip(parts, stored, strict=True):
-            for query, now in zip(part.queries, of_part, strict=True):
-                if query.stored is before[now.id]:  # else it failed, and somebody has resumed it since
-                    query.stored = now
-            reports.append(_report(number, part, answers, suspects, committing))
+        for part in parts:
+            reports.append(report_of(number, part, answers, suspects, committing))
             log_epoch(reports[-1], part, suspects.failed)
-        for query in queries:
+        for query in queries.values():
             if query.sink is not None and query.stored.id in answers.by_query:
                 deliver(self._home, query, number, answers.by_query[query.stored.id].kept)
         reach("answers delivered")
         return reports
 
-    def _planned(self, parts: Sequence[Part]) -> PhysicalPlan:
+    def _planned(self, committed: Committed, parts: Sequence[Part]) -> PhysicalPlan:
         """The plan that is committed, with what has been planned for the parts of an epoch."""
-        plan = self._plan.plan.with_parts({part.stream.name: part.plan for part in parts})
+        plan = committed.plan
+        for part in parts:
+            plan = plan.with_change(part.stream.name, part.planned.before, part.planned.after)
         if self._plan.settings.nodes == 1 and any(o.node is not None for o in plan.operators.values()):
             return plan.in_the_driver()  # tasks have failed since it was planned
         return plan
 
-    def _works(self, plan: PhysicalPlan, parts: Sequence[Part], suspects: Suspects) -> list[Work]:
-        """What each operator does that reads one of the streams."""
-        progress = {part.stream.name: part.progress for part in parts}
+    def _works(
+        self,
+        committed: Committed,
+        plan: PhysicalPlan,
+        parts: Sequence[Part],
+        progress: Mapping[str, Progress],
+        suspects: Suspects,
+    ) -> list[Work]:
+        """What each operator does that reads one of the streams: it takes in the rows of all its streams, and
+        then advances by their joint watermark."""
+        by_stream = {part.stream.name: part for part in parts}
+        fresh = frozenset().union(*(part.fresh for part in parts))
         works = []
-        for part in parts:
-            for number in part.operators:
-                operator = plan.operators.get(number)
-                if operator is None:
-                    continue
-                evaluated = self._plan.evaluated(number, part.evaluated)
-                until = max(evaluated, reached(self._progress(operator, progress)))
-                tables = {
-                    port: part.tables.get(number, ())
-                    for port, stream in enumerate(operator.streams)
-                    if stream == part.stream.name
-                }
-                works.append(Work(operator, tables, evaluated, until, part.fresh, suspects.apart))
+        for number in dict.fromkeys(number for part in parts for number in part.operators):
+            operator = plan.operators.get(number)
+            if operator is None:
+                continue
+            own = {p: by_stream[s] for p, s in enumerate(operator.streams) if s in by_stream}
+            evaluated = committed.evaluated.get(number, min(part.evaluated for part in own.values()))
+            until = max(evaluated, reached(self._progress(operator.streams, progress)))
+            tables = {port: part.tables.get(number, ()) for port, part in own.items()}
+            works.append(Work(operator, tables, evaluated, until, fresh, suspects.apart))
         return works
 
-    def _progress(self, operator: OperatorPlan, moved: Mapping[str, Progress]) -> list[Progress]:
-        """How far the streams of an operator are, with those that move in this epoch."""
-        return [moved.get(stream) or self._home.catalog.progress(stream) for stream in operator.streams]
+    def _progress(self, streams: Iterable[str], moved: Mapping[str, Progress]) -> list[Progress]:
+        """How far streams are, with those that move in this epoch."""
+        return [moved.get(stream) or self._home.catalog.progress(stream) for stream in streams]
+
+    def _sealed(self, queries: Iterable[RunningQuery], moved: Mapping[str, Progress]) -> frozenset[int]:
+        """The queries to which no rows come any more: all their streams are sealed."""
+        if not any(progress.sealed for progress in moved.values()):
+            return frozenset()
+        return frozenset(
+            query.stored.id
+            for query in queries
+            if all(progress.sealed for progress in self._progress(query.plan.streams, moved))
+        )
 
     def _answered(
         self, epoch: Epoch, works: Sequence[Work], parts: Sequence[Part], results: ResultWriter
-    ) -> _Answers:
-        queries = [query for part in parts for query in part.queries]
-        kept = {query.stored.id for query in queries if query.sink is not None}
+    ) -> Answers:
+        queries = queries_of(parts)
+        kept = {number for number, query in queries.items() if query.sink is not None}
         answering = Answering(results, watched=len(queries) <= MOST_WATCHED, kept=kept)
 
         def take(shape: Shape, answers: pa.Table) -> None:
@@ -285,7 +289,8 @@ class Epochs:
         )
         epoch.files += ran.files
         by_query = {number: Answered() for work in works for number in work.plan.members}
-        return _Answers(works, by_query | answering.by_query, ran, results)
+        told_with = {query.stored.id: part for part in reversed(parts) for query in part.queries}
+        return Answers(works, by_query | answering.by_query, told_with, ran, results)
 
     def _take(self, shape: Shape, answers: pa.Table, answering: Answering) -> None:
         try:
@@ -297,42 +302,13 @@ class Epochs:
             raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
         answering.take(shape.schema_id, rows)
 
-    @staticmethod
-    def _stored(
-        part: Part, plan: PhysicalPlan, answers: _Answers, suspects: Suspects, number: int
-    ) -> list[StoredQuery]:
-        """The queries of a stream as they are after the epoch; those that are as they were, themselves."""
-        joined: dict[int, int | None] = {}
-        for operator in (plan.operators[each] for each in part.operators if each in plan.operators):
-            for each, member in operator.members.items():
-                if each not in joined or member.stays is False:  # one that moves at once came to the first
-                    joined[each] = member.joined
-        after = []
-        for query in part.queries:
-            stored, answered = query.stored, answers.by_query.get(query.stored.id, Answered())
-            error = suspects.failed.get(stored.id)
-            if answered.count or error is not None or part.progress.sealed or not stored.started:
-                latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
-                stored = replace(
-                    stored,
-                    started=True,
-                    complete_after=stored.complete_after if stored.started else joined.get(stored.id),
-                    sealed=part.progress.sealed and error is None,
-                    quarantined=None if error is None else str(error),
-                    quarantined_epoch=None if error is None else number,
-                    answers=stored.answers + answered.count,
-                    latest_end=max(latest, default=None),
-                )
-            after.append(stored)
-        return after
-
     def _record(
         self,
         epoch: Epoch,
+        committed: Committed,
         parts: Sequence[Part],
-        plan: PhysicalPlan,
         after: PhysicalPlan,
-        answers: _Answers,
+        answers: Answers,
     ) -> None:
         """Write the states of operators and the refused rows, and note all that has changed."""
         states: list[State] = []
@@ -345,7 +321,7 @@ class Epochs:
                 epoch.sizes.append(
                     OperatorSize(number, work.until, held.entries, held.bytes, held.groups_known)
                 )
-        epoch.plan = self._plan.change(after)
+        epoch.plan = committed.change(after)
         epoch.files += self._log.write(epoch.number, states)
         alive = (self._home.catalog.operator_ids() | after.operators.keys()) - set(epoch.plan.gone)
         epoch.unneeded += self._log.unneeded(horizons, alive)
@@ -363,18 +339,3 @@ class Epochs:
             epoch.streams[part.stream.name] = Advance(
                 part.progress, part.batch, tally.rows, tally.late, tally.dead, count
             )
-
-
-def _report(number: int, part: Part, answers: _Answers, suspects: Suspects, committing: float) -> EpochReport:
-    names = {query.stored.id: query.stored.name for query in part.queries}
-    answered = {names[query]: found for query, found in answers.of(part).items()}
-    ran = answers.ran
-    return EpochReport(
-        number, part.stream.name, part.batch, part.tally.rows, part.tally.late, part.tally.dead,
-        part.progress.watermark, time.perf_counter() - part.begun, part.progress.idle,
-        {name: found.count for name, found in answered.items()},
-        {name: found.last for name, found in answered.items() if found.last is not None},
-        {names[query]: str(error) for query, error in suspects.failed.items() if query in names},
-        committing, answers.results.seconds + max(ran.writing_seconds.values(), default=0.0),
-        ran.seconds, part.plans_failed(),
-    )  # fmt: skip

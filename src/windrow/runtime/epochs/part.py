@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.logical import Stream
+    from windrow.planner import Experience
     from windrow.planner.plan import PhysicalPlan
     from windrow.runtime.home.records import DataFile, Progress
+    from windrow.runtime.state.current_plan import Planned
     from windrow.runtime.state.queries import RunningQuery
 
 NOTHING = Tally(None, 0, 0, 0)
@@ -30,16 +32,17 @@ class Part:
 
     stream: Stream
     queries: Sequence[RunningQuery]
-    plan: PhysicalPlan
-    """The plan in which they run; of other streams it may have an earlier one than is committed."""
+    planned: Planned
+    """The plan in which they run, as it was planned for this part alone."""
     operators: Sequence[int]
     """The operators that answer them, by number."""
     progress: Progress
     clock: float
     evaluated: int
     """The watermark that the stream's queries have been evaluated up to."""
-    committed: Callable[[Part], None]
-    """Tells the stage of the stream that an epoch with the part is committed."""
+    committed: Callable[[Part, PhysicalPlan, PhysicalPlan], None]
+    """Tells the stage of the stream that an epoch with the part is committed, and by which plan in the place
+    of which one."""
     plans_failed: Callable[[], int]
     """How often the stream's trees could not be planned anew so far."""
     proposal: PhysicalPlan | None = None
@@ -48,6 +51,8 @@ class Part:
     tally: Tally = NOTHING
     tables: Mapping[int, Sequence[pa.Table]] = field(default_factory=dict)
     """What was collected for each operator, by its number: a table from each of its passes."""
+    experience: Experience | None = None
+    """What is known of the passes since the batch."""
     failed: Mapping[int, Exception] = field(default_factory=dict)
     """Queries to be quarantined, and why, by their numbers."""
     stopping: Callable[[], bool] = lambda: False
@@ -56,6 +61,11 @@ class Part:
     """Writes the late and dead rows, with the number of the epoch."""
     begun: float = field(default_factory=time.perf_counter)
     was_idle: bool = False
+
+    @property
+    def plan(self) -> PhysicalPlan:
+        """The plan in which the queries run; of other streams it may have another than is committed."""
+        return self.planned.after
 
     @property
     def fresh(self) -> frozenset[int]:

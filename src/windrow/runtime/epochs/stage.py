@@ -30,7 +30,7 @@ from windrow.runtime.epochs.too_many_dead import check_first_batch
 from windrow.runtime.faults import reach
 from windrow.runtime.home.checkpoint_log import ANOTHER_MOMENT, check_record, identity, repair, tidy
 from windrow.runtime.home.records import Progress
-from windrow.runtime.home.watermark import after_rows, after_silence
+from windrow.runtime.home.watermark import after_rows, after_silence, reached
 from windrow.runtime.spark.patience import Patience
 from windrow.runtime.spark.refused_tables import write_refused
 from windrow.runtime.state.stream_planning import StreamPlanning, answered_until
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from windrow.runtime.home.home import Home
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
-    from windrow.runtime.state.current_plan import CurrentPlan
+    from windrow.runtime.state.current_plan import CurrentPlan, Planned
     from windrow.runtime.state.executor import Executor
     from windrow.runtime.state.queries import RunningQuery
 
@@ -178,11 +178,10 @@ class Staging:
     ) -> Iterator[Part]:
         """A bounded frame, whole, for queries that have not seen it."""
         clock = self.clock()
-        plan = self.planning.for_frame(fresh)
         # A frame is read from its beginning for every query, whatever others have seen of it.
-        planned = replace(self._part(fresh, plan), clock=clock, evaluated=BEGINNING)
+        part = replace(self._part(fresh, self.planning.for_frame(fresh)), clock=clock, evaluated=BEGINNING)
         bounds = Bounds(None, _ahead(clock, self.stream.skew))
-        with self._collected(frame, bounds, planned, tables) as part:
+        with self._collected(frame, bounds, part, tables) as part:
             tally = part.tally
             latest, watermark = after_rows(self.stream, Progress(), tally.latest)
             if self.progress.batch >= 0:  # they are in the tables since the frame was first read
@@ -206,48 +205,54 @@ class Staging:
 
     def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""
-        part = self._planned(queries)
+        queries = [query for query in queries if query.stored.runs]
         watermark = None
         if self.stream.idle_timeout is not None:  # to ask Spark when it looked takes 2 ms
-            since, until = (None, part.clock) if self.listening is None else self.listening.silence()
+            since, until = (None, self.clock()) if self.listening is None else self.listening.silence()
             watermark = after_silence(self.stream, self.progress, until, since)
-        arrived = bool(part.fresh) and self.progress.batch >= 0
+        arrived = self.progress.batch >= 0 and any(not query.stored.started for query in queries)
         if watermark is None:
-            return part if arrived else None
-        # By the plan that is committed: what has just been planned may never be.
-        closes = any(
-            self._executor.closes(operator, self._evaluated(operator), watermark)
-            for operator in self._plan.plan.of_stream(self.stream.name).values()
-        )
-        if not (closes or arrived or not self.progress.idle):
+            return self._planned(queries) if arrived else None
+        silent = replace(self.progress, watermark=watermark, idle=True)
+        if not (arrived or not self.progress.idle or self._closes(silent)):
             return None
-        return replace(part, progress=replace(self.progress, watermark=watermark, idle=True))
+        return replace(self._planned(queries), progress=silent)
 
-    def committed(self, part: Part) -> None:
-        """An epoch with a part of this stream is committed."""
+    def _closes(self, progress: Progress) -> bool:
+        """Whether an operator would have something to answer if the stream were as far as this."""
+        catalog = self._home.catalog
+        for operator in self._plan.plan.of_stream(self.stream.name).values():
+            streams = [progress if s == self.stream.name else catalog.progress(s) for s in operator.streams]
+            if self._executor.closes(operator, self._evaluated(operator), reached(streams)):
+                return True
+        return False
+
+    def committed(self, part: Part, before: PhysicalPlan, after: PhysicalPlan) -> None:
+        """An epoch with a part of this stream is committed, by a plan in the place of another."""
         self.progress = part.progress
-        self.planning.committed(part.plan, part.proposal)
+        self.planning.committed(before, after, part.proposal, part.experience)
 
     def _evaluated(self, operator: OperatorPlan) -> int:
         return self._plan.evaluated(operator.id, answered_until(self.progress))
 
-    def _part(self, queries: Sequence[RunningQuery], plan: PhysicalPlan) -> Part:
+    def _part(self, queries: Sequence[RunningQuery], planned: Planned) -> Part:
         numbers = {query.stored.id for query in queries}
         operators = [
             number
-            for number, operator in plan.of_stream(self.stream.name).items()
+            for number, operator in planned.after.of_stream(self.stream.name).items()
             if not numbers.isdisjoint(operator.members)
         ]
         return Part(
-            self.stream, queries, plan, operators, self.progress, self.clock(), answered_until(self.progress),
-            self.committed, lambda: self.planning.replanner.failures, was_idle=self.progress.idle,
+            self.stream, queries, planned, operators, self.progress, self.clock(),
+            answered_until(self.progress), self.committed, lambda: self.planning.replanner.failures,
+            was_idle=self.progress.idle,
         )  # fmt: skip
 
     def _planned(self, queries: Iterable[RunningQuery]) -> Part:
         """A part of those that still run, in the plan with which the next epoch has them."""
         running = [query for query in queries if query.stored.runs]
-        plan, proposal = self.planning.for_batch(running, self.progress)
-        return replace(self._part(running, plan), proposal=proposal)
+        planned, proposal = self.planning.for_batch(running, self.progress)
+        return replace(self._part(running, planned), proposal=proposal)
 
     @contextmanager
     def _collected(
@@ -270,13 +275,13 @@ class Staging:
         try:
             collecting = Collecting(self.stream, batch, bounds, tables, patience, files)
             found = collecting.run(passes, part.plan.operators, self.planning.experience)
-            self.planning.experience = found.experience
             if self.progress.batch < 0:
                 check_first_batch(self.stream, batch, bounds, self._source, headers, found.tally, collecting)
             yield replace(
                 part,
                 tables=found.tables,
                 tally=found.tally,
+                experience=found.experience,
                 failed=found.failed,
                 refused=lambda epoch: write_refused(
                     self._home, self.stream, batch, bounds, self._source, headers, found.tally, epoch

@@ -134,7 +134,7 @@ def _read_input(stored: StoredInput, operators: Mapping[int, OperatorPlan], *, p
             classes[operator.alike] = SharingClass(
                 operator.alike, one["separate"], one["optimizer"], one["groups"], one["groups_observed"]
             )
-    demands = {number: operator.demand for number, operator in operators.items()}
+    demands = {number: operator.demands[stored.stream] for number, operator in operators.items()}
     made = _passes(given["passes"], demands) if passes else ()
     # Values that were not worth being counted are tried again with the batch after the next.
     uncounted = {shared.place: 1 for shared in made if isinstance(shared, Pass) and shared.row_by_row}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from windrow.planner.plan import PhysicalPlan
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import Progress
-    from windrow.runtime.state.current_plan import CurrentPlan
+    from windrow.runtime.state.current_plan import CurrentPlan, Planned
     from windrow.runtime.state.queries import RunningQuery
 
 LOOK_EVERY = 10
@@ -35,7 +35,7 @@ class StreamPlanning:
         self.replanner = Replanner(stream)
         read = plan.plan.inputs.get(stream)
         self.experience = Experience() if read is None else read.experience
-        """Replaced by what each batch shows."""
+        """What batches that are committed have shown."""
         self._stream = stream
         self._home = home
         self._plan = plan
@@ -43,26 +43,26 @@ class StreamPlanning:
 
     def for_batch(
         self, queries: Iterable[RunningQuery], progress: Progress
-    ) -> tuple[PhysicalPlan, PhysicalPlan | None]:
+    ) -> tuple[Planned, PhysicalPlan | None]:
         """The plan with which the next epoch has queries, and the plan of the background's that was looked
         at for it."""
         observed, proposal = self.observed(progress), self.replanner.proposal
         look = self._is_time_to_look()
-        present = self._plan.plan
-        operators = present.of_stream(self._stream).values()
+        operators = self._plan.plan.of_stream(self._stream).values()
         if any(not member.stays for operator in operators for member in operator.members.values()):
             proposal = None  # until those that move have arrived
-        plan = self._plan.planned(
+        planned = self._plan.planned(
             self._stream, [query.asked for query in queries], observed, proposal, look=look
         )
-        if plan is not present:
+        before, after = planned.before, planned.after
+        if after is not before:
             self._next_look = self._pause = 1
-        if plan.of_stream(self._stream):
-            changed = plan.queries_over(self._stream) != present.queries_over(self._stream)
-            self.replanner.consider(plan, observed, self._plan.settings, changed=changed, look=look)
-        return plan, proposal
+        if after.of_stream(self._stream):
+            changed = after.queries_over(self._stream) != before.queries_over(self._stream)
+            self.replanner.consider(after, observed, self._plan.settings, changed=changed, look=look)
+        return planned, proposal
 
-    def for_frame(self, queries: Iterable[RunningQuery]) -> PhysicalPlan:
+    def for_frame(self, queries: Iterable[RunningQuery]) -> Planned:
         """The plan in which queries read a bounded frame, whole, that they have not seen."""
         observed = Observed(experience=self.experience)
         asked = [query.asked for query in queries]
@@ -76,20 +76,29 @@ class StreamPlanning:
             catalog.groups_known(), self.experience,
         )  # fmt: skip
 
-    def committed(self, plan: PhysicalPlan, proposal: PhysicalPlan | None) -> None:
-        """An epoch of the stream is committed with what was planned for it."""
+    def committed(
+        self,
+        before: PhysicalPlan,
+        after: PhysicalPlan,
+        proposal: PhysicalPlan | None,
+        experience: Experience | None,
+    ) -> None:
+        """An epoch of the stream is committed: the plans before it and with it, the proposal that was looked
+        at for it, and what its batch has shown (None: there was none)."""
         self.replanner.taken(proposal)
-        before, after = (
+        if experience is not None:
+            self.experience = experience
+        nodes_before, nodes = (
             {operator.node for operator in each.of_stream(self._stream).values()} - {None}
-            for each in (self._plan.plan, plan)
+            for each in (before, after)
         )
-        if before != after:
-            operators = plan.of_stream(self._stream).values()
+        if nodes_before != nodes:
+            operators = after.of_stream(self._stream).values()
             event(
                 logging.INFO, "trees_settled",
                 "stream '%(stream)s': %(away)d of %(trees)d trees are held by %(nodes)d Spark tasks",
                 stream=self._stream, away=sum(operator.node is not None for operator in operators),
-                trees=len(operators), nodes=len(after),
+                trees=len(operators), nodes=len(nodes),
             )  # fmt: skip
 
     def _is_time_to_look(self) -> bool:
