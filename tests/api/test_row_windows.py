@@ -243,7 +243,7 @@ def test_any_micro_batches_and_restarts_equal_duckdb_over_rows_that_were_not_lat
                     idle_timeout="2 seconds",
                 )
                 given = collecting(engine, sizes=sizes, wheres=[WHERE])
-                feed = held.enter_context(feeding(engine, "events", lambda: now[0]))
+                feed = held.enter_context(feeding(engine, "events", clock=lambda: now[0]))
             feed.batch(frame(spark, batch), number)
             if silence is not None:
                 now[0] += silence

@@ -163,7 +163,7 @@ def test_any_micro_batches_and_heartbeats_give_the_batch_answer_over_rows_that_w
             if number == 0 or restarts:
                 held.close()
                 engine = engine_over(spark, home, window, keys, delay)
-                feed = held.enter_context(feeding(engine, "events", lambda: now[0]))
+                feed = held.enter_context(feeding(engine, "events", clock=lambda: now[0]))
             for again in (False, True):
                 assert (feed.batch(frame(spark, batch), number) is None) == again
             if silence is not None:

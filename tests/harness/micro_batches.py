@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from windrow.runtime.epochs.epoch import Epochs
@@ -23,15 +23,18 @@ class Fed:
 
 
 class Feed:
-    """The stream of an engine that holds its home."""
+    """Streams of an engine that holds its home; the first is meant where none is named."""
 
-    def __init__(self, engine, stream, clock):
+    def __init__(self, engine, streams, clock):
         self._queries = lambda: engine._queries.values()
         home, log = engine._home, SliceLog(engine._home)
         self._plan = CurrentPlan(home, engine._plan.settings, lambda: self._queries())
         self._executor = Executor(engine.spark, home, log)
-        relation = engine._relations.stream(stream)
-        self._staging = Staging(home, relation, self._plan, self._executor, clock)
+        self._stagings = {
+            name: Staging(home, engine._relations.stream(name), self._plan, self._executor, clock)
+            for name in streams
+        }
+        self._staging = self._stagings[streams[0]]
         self._epochs = Epochs(engine.spark, home, self._plan, self._executor, log)
         self._home, self._log = home, log
 
@@ -49,6 +52,30 @@ class Feed:
                 if number in part.plan.operators[operator].members
             }
             return Fed(passes, {names[number]: error for number, error in part.failed.items()})
+
+    def together(self, batches):
+        """Commit batches of several streams in one epoch: for each stream a frame and its number."""
+        with ExitStack() as stack:
+            self._epochs.run(*(stack.enter_context(self._staged(*one)) for one in self._each(batches)))
+
+    @contextmanager
+    def staged(self, batches):
+        """Batches of several streams that are staged and not committed: the one to commit is called for."""
+        with ExitStack() as stack:
+            parts = {
+                stream: stack.enter_context(self._staged(stream, frame, number))
+                for stream, frame, number in self._each(batches)
+            }
+            yield lambda stream: self._epochs.run(parts[stream])
+
+    @staticmethod
+    def _each(batches):
+        return [(stream, frame, number) for stream, (frame, number) in batches.items()]
+
+    def _staged(self, stream, frame, number):
+        """A batch of one stream, for the queries that read it."""
+        queries = lambda: [query for query in self._queries() if stream in query.plan.streams]  # noqa: E731
+        return self._stagings[stream].staged(frame, number, queries, lambda some: {})
 
     @property
     def plan(self):
@@ -75,9 +102,12 @@ class Feed:
             if part is not None:
                 self._epochs.run(part)
 
-    def seal(self):
-        """Answer every window that is open."""
-        self._epochs.run(self._staging.sealing(self._queries()))
+    def seal(self, stream=None):
+        """Nothing comes to a stream any more: answer every window that is open."""
+        staging = self._staging if stream is None else self._stagings[stream]
+        name = staging.stream.name
+        queries = [query for query in self._queries() if name in query.plan.streams]
+        self._epochs.run(staging.sealing(queries))
 
 
 def _rows(table):
@@ -85,11 +115,11 @@ def _rows(table):
 
 
 @contextmanager
-def feeding(engine, stream, clock=lambda: 0.0):
-    """Hold the home of an engine and feed one of its streams, for the queries that the engine was told of and
+def feeding(engine, *streams, clock=lambda: 0.0):
+    """Hold the home of an engine and feed some of its streams, for the queries that the engine was told of and
     those that the home has."""
     engine._registry.resume()
     with engine._home.running():
-        yield Feed(engine, stream, clock)
+        yield Feed(engine, streams, clock)
         stored = [query.stored for query in engine._queries.values()]
         engine._home.note_delivered({q.id: q.delivered for q in stored if q.delivered is not None})

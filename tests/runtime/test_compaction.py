@@ -438,7 +438,7 @@ def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(t
     elsewhere = Home(tmp_path / "home")
     elsewhere.drop_query(other, 1.0)
     query = ages.queries[0]
-    elsewhere.catalog.add_query(query.name, query.sql, query.stream, query.schema, 5_000_000)
+    elsewhere.catalog.add_query(query.name, query.sql, *query.streams, query.schema, 5_000_000)
     looked = Event()
     at_end = at_steps(once("compacted files removed", looked.set))
     with at_end, ages.home.running(), compactor.working():
@@ -453,7 +453,7 @@ def test_a_dropped_query_a_new_retain_and_a_failure_are_looked_at(tmp_path, smal
         ages.epoch(number, at=20 * number)
         compactor.compact()
     for query in ages.queries:
-        ages.home.catalog.add_query(query.name, query.sql, query.stream, query.schema, 5_000_000)
+        ages.home.catalog.add_query(query.name, query.sql, *query.streams, query.schema, 5_000_000)
     with monkeypatch.context() as patch:
         patch.setattr(ages.home, "replace_files", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):

@@ -185,7 +185,7 @@ def test_a_home_of_a_format_that_is_no_longer_opened_is_left_as_it_is(tmp_path, 
         with pytest.raises(windrow.HomeError) as raised:
             opened(tmp_path / "home")
         assert str(raised.value) == (
-            f"{tmp_path / 'home'} has format {format} and this Windrow opens formats 4 to 6; open it once with "
+            f"{tmp_path / 'home'} has format {format} and this Windrow opens formats 4 to 7; open it once with "
             "an earlier Windrow, which brings it to format 5, or begin a new home, which reads the streams from "
             "their beginning"
         )
@@ -233,6 +233,28 @@ def test_a_home_of_format_5_is_brought_up_to_date_and_goes_on(spark, tmp_path):
         for row in counted:
             held = values[max(row.window_row - 40, 0) : row.window_row]
             assert (row.n, row.a) == (len(held), pytest.approx(sum(held) / len(held)))
+
+
+def test_a_home_of_format_6_is_brought_up_to_date_and_goes_on(spark, tmp_path):
+    """The version that had format 6 has read two of three files, for queries that share a tree, one that needs the
+    values themselves, and one without a window: each of one stream, which it said in another table."""
+    home = unpacked("home-format-6.tar.gz", tmp_path)
+    rows = pq.read_table(tmp_path / "in")
+    with windrow.Engine(home, spark=spark, nodes=1) as engine:
+        assert {query.name: query.stream for query in engine.status().queries} == dict.fromkeys(
+            ("short", "long", "middle", "hot"), "events"
+        )
+        engine.run(seal=True)
+        for name, window, keys, aggs in (
+            ("short", Window(20 * SECOND, 5 * SECOND), ["k"], {"total": "SUM(v)"}),
+            ("long", Window(30 * SECOND, 7 * SECOND), ["k"], {"total": "SUM(v)", "most": "MAX(v)"}),
+            ("middle", Window(10 * SECOND, 5 * SECOND), [], {"m": "MEDIAN(v)"}),
+        ):
+            expected = recomputed(rows, window, keys, aggs | weights("v"), "true")
+            tolerances = {"total": "_abs_v"} if "total" in aggs else {}
+            assert assert_same_answers(engine.results(name), expected, keys, tolerances) > 8
+        hot = [row.v for row in engine.results("hot").orderBy("ts").collect()]
+        assert hot == [v for v in rows["v"].to_pylist() if v > 0.5]
 
 
 def test_the_same_query_again_is_the_same(spark, files, tmp_path):

@@ -40,7 +40,7 @@ def asked(home):
 def add(home, group, then=lambda: None):
     """What an engine does with a request."""
     with home.catalog.transaction() as database:
-        new = [NewQuery(request.name, request.sql, "readings", SCHEMA) for request in group]
+        new = [NewQuery(request.name, request.sql, ("readings",), SCHEMA) for request in group]
         home.catalog.insert_queries(database, new)
         Requests.accept(database, group)
         then()

@@ -87,8 +87,9 @@ class Registry:
                 if stored.sealed or stored.name.lower() in self.queries:
                     continue
                 try:
-                    self._relations.recall(stored.stream)
-                    if not self._relations.is_unbounded(stored.stream):
+                    for stream in stored.streams:
+                        self._relations.recall(stream)
+                    if not all(map(self._relations.is_unbounded, stored.streams)):
                         continue  # a frame that can be read again, or one that this engine does not have
                     record = written.get(stored.id)
                     plan = None if record is None else records.read(stored.sql, record)
@@ -132,12 +133,13 @@ class Registry:
         for table in statement.select.find_all(exp.Table):
             self._relations.recall(table.name)
         plan = bind(statement, self._relations.known, self._analyst, self._functions.known)
-        stream = plan.stream.name
-        new = NewQuery(name, statement.select_sql, stream, result_schema(plan), statement.retain)
-        is_new = self._home.catalog.same_query(new) is None
-        if is_new and self._relations.is_unbounded(stream) and self._home.catalog.progress(stream).sealed:
+        new = NewQuery(name, statement.select_sql, plan.streams, result_schema(plan), statement.retain)
+        catalog = self._home.catalog
+        is_new = catalog.same_query(new) is None
+        sealed = [s for s in plan.streams if self._relations.is_unbounded(s) and catalog.progress(s).sealed]
+        if is_new and len(sealed) == len(plan.streams):
             raise WindrowError(
-                f"stream '{stream}' is sealed in this home: a new query would see no rows, and a "
+                f"stream '{sealed[0]}' is sealed in this home: a new query would see no rows, and a "
                 "seal is not taken back; use another home, and run there without seal=True (--seal)"
             )
         return Bound(new, statement, plan, sink)
@@ -234,7 +236,7 @@ class Registry:
             before, now = query.stored, by_name.get(name)
             if before.quarantined is None or now is None or now.quarantined is not None:
                 continue
-            if (now.sql, now.stream, now.schema) == (before.sql, before.stream, before.schema):
+            if (now.sql, now.streams, now.schema) == (before.sql, before.streams, before.schema):
                 query.stored = _with_sink(now, before)
 
     # what other processes ask for

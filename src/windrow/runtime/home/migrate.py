@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import HomeError
 from windrow.runtime.home.catalog import FORMAT
-from windrow.runtime.home.catalog.schema import from_format_4, from_format_5
+from windrow.runtime.home.catalog.schema import from_format_4, from_format_5, from_format_6
 from windrow.runtime.home.folder_names import folder_name
 
 if TYPE_CHECKING:
@@ -41,7 +41,9 @@ def migrate(home: Path, catalog: Catalog, found: int) -> None:
     with catalog.transaction() as database:
         if found == 4:
             from_format_4(database)
-        from_format_5(database)
+        if found <= 5:
+            from_format_5(database)
+        from_format_6(database)
 
 
 def _move_checkpoints(home: Path, streams: Iterable[str]) -> None:

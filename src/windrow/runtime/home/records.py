@@ -68,7 +68,8 @@ class NewQuery:
 
     name: str
     sql: str
-    stream: str
+    streams: tuple[str, ...]
+    """The streams that it reads."""
     schema: pa.Schema
     retain: int | None = None
 
@@ -80,7 +81,8 @@ class StoredQuery:
     id: int
     name: str
     sql: str
-    stream: str
+    streams: tuple[str, ...]
+    """The streams that it reads."""
     schema: pa.Schema = field(compare=False)
     """The columns of its results; queries with equal ones share result files."""
     retain: int | None = None

@@ -47,14 +47,15 @@ def resume(
 
 
 def _resumed(home: Home, database: sqlite3.Connection, stored: StoredQuery, clock: float) -> StoredQuery:
-    definition = home.catalog.definition(stored.stream)
-    if definition is not None and definition.definition.get("format") == STATIC_FRAME:
+    definitions = [home.catalog.definition(stream) for stream in stored.streams]
+    if any(each is not None and each.definition.get("format") == STATIC_FRAME for each in definitions):
         home.forget_queries(database, [stored], clock)
-        new = NewQuery(stored.name, stored.sql, stored.stream, stored.schema, stored.retain)
+        new = NewQuery(stored.name, stored.sql, stored.streams, stored.schema, stored.retain)
         return home.catalog.insert_queries(database, [new])[0]
-    if home.catalog.progress(stored.stream).sealed:
+    if all(home.catalog.progress(stream).sealed for stream in stored.streams):
+        names = " and ".join(f"stream '{stream}' is" for stream in stored.streams)
         raise WindrowError(
-            f"query '{stored.name}' cannot go on: stream '{stored.stream}' is sealed in this home, and no "
-            "rows come any more; its answers so far can be read as ever"
+            f"query '{stored.name}' cannot go on: {names} sealed in this home, and no rows come any more; "
+            "its answers so far can be read as ever"
         )
     return home.catalog.end_quarantine(database, stored)

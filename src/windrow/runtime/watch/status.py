@@ -61,7 +61,8 @@ def read_status(home: Path, catalog: Catalog, clock: float) -> Status:
         streams=tuple(_stream(catalog, name, clock) for name in streams),
         queries=tuple(
             QueryStatus(
-                query.name, query.stream, query.sql, query.answers, _maybe(query.latest_end), query.started,
+                query.name, ", ".join(query.streams), query.sql, query.answers, _maybe(query.latest_end),
+                query.started,
                 query.entries, query.state_bytes, query.sealed, query.quarantined, query.quarantined_epoch,
                 None if query.retain is None else timedelta(microseconds=query.retain),
                 _maybe(query.complete_after),

@@ -5,6 +5,7 @@ A query that was dropped stays as a row: an epoch that was under way then finds 
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -41,9 +42,10 @@ class QueriesTable(DescribedTable):
     def _stored(self, condition: str, *values: Any) -> list[StoredQuery]:
         rows = self.rows(
             "WITH shares AS (SELECT operator, count(*) AS members FROM members GROUP BY operator) "
-            "SELECT q.id, name, sql, q.stream, schema, retain, started, sealed, complete_after, quarantined, "
-            "quarantined_epoch, delivered, answers, latest_end, "
-            "coalesce(sum(o.entries / s.members), 0), coalesce(sum(o.bytes / s.members), 0) "
+            "SELECT q.id, name, sql, (SELECT json_group_array(stream) FROM "
+            "(SELECT stream FROM query_streams WHERE query = q.id ORDER BY place)), schema, retain, "
+            "started, sealed, complete_after, quarantined, quarantined_epoch, delivered, answers, "
+            "latest_end, coalesce(sum(o.entries / s.members), 0), coalesce(sum(o.bytes / s.members), 0) "
             "FROM queries q LEFT JOIN members m ON m.query = q.id LEFT JOIN operators o ON o.id = m.operator "
             "LEFT JOIN shares s ON s.operator = m.operator "
             f"WHERE NOT dropped {condition} GROUP BY q.id ORDER BY q.id",
@@ -51,9 +53,17 @@ class QueriesTable(DescribedTable):
         )
         return [
             StoredQuery(
-                number, name, sql, stream, read_schema(schema), retain, bool(started), bool(sealed), *rest
+                number,
+                name,
+                sql,
+                tuple(json.loads(streams)),
+                read_schema(schema),
+                retain,
+                bool(started),
+                bool(sealed),
+                *rest,
             )
-            for number, name, sql, stream, schema, retain, started, sealed, *rest in rows
+            for number, name, sql, streams, schema, retain, started, sealed, *rest in rows
         ]
 
     def schema_ids(self) -> set[str]:
@@ -96,7 +106,7 @@ class QueriesTable(DescribedTable):
         self, name: str, sql: str, stream: str, schema: pa.Schema, retain: int | None = None
     ) -> StoredQuery:
         """Remember a query; the same text under the same name again is the same query."""
-        return self.add_queries([NewQuery(name, sql, stream, schema, retain)])[0]
+        return self.add_queries([NewQuery(name, sql, (stream,), schema, retain)])[0]
 
     def add_queries(self, queries: Iterable[NewQuery]) -> list[StoredQuery]:
         """Remember queries, all or none."""
@@ -110,11 +120,16 @@ class QueriesTable(DescribedTable):
             known = self.same_query(new)
             if known is None:
                 found = database.execute(
-                    "INSERT INTO queries (name, sql, stream, schema, retain) VALUES (?, ?, ?, ?, ?)",
-                    (new.name, new.sql, new.stream, schema_bytes(new.schema), new.retain),
+                    "INSERT INTO queries (name, sql, schema, retain) VALUES (?, ?, ?, ?)",
+                    (new.name, new.sql, schema_bytes(new.schema), new.retain),
                 )
-                assert found.lastrowid is not None
-                known = StoredQuery(found.lastrowid, new.name, new.sql, new.stream, new.schema, new.retain)
+                number = found.lastrowid
+                assert number is not None
+                database.executemany(
+                    "INSERT INTO query_streams VALUES (?, ?, ?)",
+                    [(number, place, stream) for place, stream in enumerate(new.streams)],
+                )
+                known = StoredQuery(number, new.name, new.sql, new.streams, new.schema, new.retain)
             elif known.retain != new.retain or known.schema != new.schema:
                 self.may_expire = True
                 database.execute(

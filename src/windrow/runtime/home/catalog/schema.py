@@ -9,7 +9,7 @@ from windrow.runtime.home.records import OPERATORS
 if TYPE_CHECKING:
     import sqlite3
 
-FORMAT = 6
+FORMAT = 7
 
 QUERIES = """
 CREATE TABLE about (
@@ -18,12 +18,17 @@ CREATE TABLE relations (
     name TEXT PRIMARY KEY COLLATE NOCASE, kind TEXT NOT NULL, definition TEXT NOT NULL);
 CREATE TABLE queries (
     id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL COLLATE NOCASE, sql TEXT NOT NULL,
-    stream TEXT NOT NULL COLLATE NOCASE, schema BLOB NOT NULL, retain INTEGER,
+    schema BLOB NOT NULL, retain INTEGER,
     dropped INTEGER NOT NULL DEFAULT 0, started INTEGER NOT NULL DEFAULT 0,
     sealed INTEGER NOT NULL DEFAULT 0, complete_after INTEGER,
     quarantined TEXT, quarantined_epoch INTEGER, delivered INTEGER,
     answers INTEGER NOT NULL DEFAULT 0, latest_end INTEGER);
 CREATE UNIQUE INDEX live_queries ON queries (name) WHERE NOT dropped;
+"""
+STREAMS = """
+CREATE TABLE query_streams (
+    query INTEGER NOT NULL, place INTEGER NOT NULL, stream TEXT NOT NULL COLLATE NOCASE,
+    PRIMARY KEY (query, place)) WITHOUT ROWID;
 """
 PLAN = """
 CREATE TABLE bound (query INTEGER PRIMARY KEY, record TEXT NOT NULL);
@@ -67,7 +72,7 @@ CREATE INDEX requests_by_name ON requests (name);
 
 def make_tables(database: sqlite3.Connection) -> None:
     """Make the tables of an empty catalog, as part of a transaction."""
-    for tables in (QUERIES, PLAN, EPOCHS):
+    for tables in (QUERIES, STREAMS, PLAN, EPOCHS):
         _make(database, tables)
     database.execute("INSERT INTO about (format) VALUES (?)", (FORMAT,))
 
@@ -112,3 +117,14 @@ def from_format_5(database: sqlite3.Connection) -> None:
         database.execute(f"DROP TABLE {table}")
     database.execute("UPDATE files SET owner = ? WHERE kind = 'slices'", (OPERATORS,))
     database.execute("UPDATE about SET format = 6")
+
+
+def from_format_6(database: sqlite3.Connection) -> None:
+    """Bring the tables from format 6 to format 7, as part of a transaction.
+
+    A query of format 6 had one stream.
+    """
+    _make(database, STREAMS)
+    database.execute("INSERT INTO query_streams SELECT id, 0, stream FROM queries")
+    database.execute("ALTER TABLE queries DROP COLUMN stream")
+    database.execute("UPDATE about SET format = 7")
