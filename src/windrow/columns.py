@@ -7,11 +7,6 @@ name is quoted for Spark stands here too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 # instants
 
 BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
@@ -61,15 +56,6 @@ LATE_BY = "_late_by"
 
 RESERVED = frozenset({QUERY, EPOCH, OP, TIME, EXPIRES, LATE_BY})
 """What the columns of a query's results cannot be called."""
-
-
-def time_column(names: Collection[str]) -> str:
-    """Which column of results says when they are of: of a change its own time, of an evaluation its end.
-
-    >>> time_column(["_ts", "room"]), time_column(["window_start", "window_end", "room"])
-    ('_ts', 'window_end')
-    """
-    return TIME if TIME in names else WINDOW_END
 
 
 def key_name(place: int) -> str:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns import QUERY, time_column
-from windrow.runtime.home.results import last_answers
+from windrow.columns import QUERY
+from windrow.runtime.home.results import last_answers, time_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,7 +54,7 @@ class Answering:
             return
         self._results.write(schema, rows)
         whose = rows[QUERY].to_numpy()
-        finish = rows[time_column(rows.column_names)].cast(pa.int64()).to_numpy()
+        finish = rows[time_column(rows.schema)].cast(pa.int64()).to_numpy()
         first = np.flatnonzero(np.diff(whose, prepend=-1))
         last = np.append(first[1:], len(whose))
         for place, until, end in zip(

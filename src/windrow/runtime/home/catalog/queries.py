@@ -108,20 +108,23 @@ class QueriesTable(DescribedTable):
         added = []
         for new in queries:
             known = self.same_query(new)
+            # Equal schemas may differ in what they declare (`results.declaring`), and those of earlier homes
+            # declare nothing: the files of a query are found by the schema that it has.
+            schema = known.schema if known is not None and known.schema == new.schema else new.schema
             if known is None:
                 found = database.execute(
                     "INSERT INTO queries (name, sql, stream, schema, retain) VALUES (?, ?, ?, ?, ?)",
-                    (new.name, new.sql, new.stream, schema_bytes(new.schema), new.retain),
+                    (new.name, new.sql, new.stream, schema_bytes(schema), new.retain),
                 )
                 assert found.lastrowid is not None
-                known = StoredQuery(found.lastrowid, new.name, new.sql, new.stream, new.schema, new.retain)
-            elif known.retain != new.retain or known.schema != new.schema:
+                known = StoredQuery(found.lastrowid, new.name, new.sql, new.stream, schema, new.retain)
+            elif known.retain != new.retain or known.schema != schema:
                 self.may_expire = True
                 database.execute(
                     "UPDATE queries SET retain = ?, schema = ? WHERE id = ?",
-                    (new.retain, schema_bytes(new.schema), known.id),
+                    (new.retain, schema_bytes(schema), known.id),
                 )
-            added.append(replace(known, retain=new.retain, schema=new.schema))
+            added.append(replace(known, retain=new.retain, schema=schema))
         self._write_learned(database)
         return added
 
