@@ -75,6 +75,7 @@ def test_all_go_by_the_column_that_is_declared(spark, tmp_path, small, monkeypat
     engine = windrow.Engine(tmp_path / "home", spark=spark)
     assert sorted(row.n for row in engine.results("q").collect()) == [7, 8, 9, 10, 11]
     assert sorted(row.n for row in engine.results("q", last="2 seconds").collect()) == [10, 11]
+    assert str(engine.watch("q")).startswith("q: latest " if time == "_ts" else "q: 1 answer\n")
 
 
 def test_what_an_engine_writes_declares_it(spark, tmp_path):

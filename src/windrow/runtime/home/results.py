@@ -67,6 +67,11 @@ def time_column(schema: pa.Schema) -> str:
     return TIME if TIME in schema.names else WINDOW_END
 
 
+def have_a_time_each(schema: pa.Schema) -> bool:
+    """Whether each result has a time of its own; otherwise those of an evaluation have its time in common."""
+    return time_column(schema) == TIME
+
+
 class ResultWriter:
     """Writes the answers of one epoch, a file a schema."""
 
@@ -148,10 +153,10 @@ def latest_answers(home: Home, name: str) -> pa.Table | None:
     query = home.catalog.query(name)
     if query is None or query.latest_end is None:
         return None
-    time = time_column(query.schema)
     wanted = pc.field(QUERY) == query.id
     since = None
-    if time != TIME:
+    if not have_a_time_each(query.schema):
+        time = time_column(query.schema)
         since = query.latest_end
         wanted &= pc.field(time) == pa.scalar(since).cast(query.schema.field(time).type)
     found: list[pa.Table] = []
@@ -168,7 +173,7 @@ def latest_answers(home: Home, name: str) -> pa.Table | None:
 def last_answers(answers: pa.Table) -> pa.Table:
     """The last evaluation among answers; where these have a time each, the latest of them, in its order."""
     time = time_column(answers.schema)
-    if time != TIME:
+    if not have_a_time_each(answers.schema):
         return answers.filter(pc.equal(answers[time], pc.max(answers[time])))
     order = pc.array_sort_indices(answers[time].combine_chunks(), order="ascending")
     return answers.take(order[max(len(order) - LAST_ROWS, 0) :])
