@@ -7,11 +7,6 @@ name is quoted for Spark stands here too.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
 # instants
 
 BEGINNING, END_OF_TIME = -(1 << 62), 1 << 62
@@ -56,20 +51,17 @@ WINDOW_START, WINDOW_END, WINDOW_ROW = "window_start", "window_end", "window_row
 TIME, OP, EXPIRES = "_ts", "_op", "_exp"
 """Of a change, or a row that is answered as it is: when it is of, whether it is added or taken away, and
 when that ends by itself."""
+WINDOW_RANGE = "window_range"
+"""How long a window is, where answers of several windows stand in one table."""
 LATE_BY = "_late_by"
 """How late a row was."""
+REASON, REFUSED_RAW = "_reason", "_raw"
+"""Why a row is dead, and the row: its line if that could not be read, otherwise its columns as JSON."""
+REFUSED_FILE, REFUSED_POSITION = "_file", "_position"
+"""Of a late row or a dead letter: its file, as people write it, and its place there."""
 
 RESERVED = frozenset({QUERY, EPOCH, OP, TIME, EXPIRES, LATE_BY})
 """What the columns of a query's results cannot be called."""
-
-
-def time_column(names: Collection[str]) -> str:
-    """Which column of results says when they are of: of a change its own time, of an evaluation its end.
-
-    >>> time_column(["_ts", "room"]), time_column(["window_start", "window_end", "room"])
-    ('_ts', 'window_end')
-    """
-    return TIME if TIME in names else WINDOW_END
 
 
 def key_name(place: int) -> str:

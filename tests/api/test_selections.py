@@ -19,6 +19,7 @@ from tests.harness.micro_batches import feeding
 from tests.harness.on_disk import committed_files, compact
 from tests.streams import Files, Lines, engine_on, same_events, text_engine
 from windrow.logical.patterns import UpdatePattern
+from windrow.runtime.home.results import result_schema, time_column
 
 HOT = "SELECT ts, k, v * 1.8 + 32 AS f FROM events WHERE v > 0.5"
 SELECTIONS = {
@@ -188,8 +189,8 @@ def test_many_share_one_pass_and_one_with_all_rows_counts_them(files, tmp_path, 
         )
     plan = engine.explain().plan
     assert len(plan.inputs["events"].passes) == 1
-    assert all(output.pattern is UpdatePattern.MONOTONIC for output in plan.outputs.values())
-    assert {output.time_column for output in plan.outputs.values()} == {"_ts"}
+    assert all(output.of.pattern is UpdatePattern.MONOTONIC for output in plan.outputs.values())
+    assert {time_column(result_schema(output.of)) for output in plan.outputs.values()} == {"_ts"}
     engine.run(seal=False)
     assert [engine.results(f"k{k}").count() for k in range(5)] == [80] * 5
     assert engine.results("q").count() == 400

@@ -24,7 +24,16 @@ from windrow.api.engine import Engine
 from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
 from windrow.batch.by_value import UnpickledInTask, pickled_by_value
 from windrow.batch.several_passes import CollectedColumns, apart, one_pass_sql, together
-from windrow.columns import END_OF_TIME, SLICE, aggregate_name, key_name, quoted
+from windrow.columns import (
+    END_OF_TIME,
+    SLICE,
+    WINDOW_END,
+    WINDOW_RANGE,
+    WINDOW_START,
+    aggregate_name,
+    key_name,
+    quoted,
+)
 from windrow.cql import Query, format_duration, parse, parse_duration
 from windrow.errors import PlanError, StatementError, WindrowError, suggestion
 from windrow.logical import AggregateQuery, Stream, bind
@@ -44,8 +53,7 @@ if TYPE_CHECKING:
     from windrow.api.live import Live
 
 INPUT = "input"
-RANGE = "window_range"
-TIMES = ("window_start", "window_end")
+TIMES = (WINDOW_START, WINDOW_END)
 
 
 def sliding(
@@ -239,7 +247,7 @@ class _Spec:
         if len(self.windows) == 1:
             return pa.schema([*times, *outputs])
         if not self.wide:
-            return pa.schema([times[0], times[1], (RANGE, pa.string()), *outputs])
+            return pa.schema([times[0], times[1], (WINDOW_RANGE, pa.string()), *outputs])
         answers = outputs[len(self.keys) :]
         columns = [(f"{n}_{_suffix(w)}", t) for w in self.windows for n, t in answers]
         return pa.schema([times[1], *outputs[: len(self.keys)], *columns])
@@ -294,14 +302,14 @@ class _FinalStep:
                 columns = {name: answers[name] for name in TIMES}
                 if len(self.plans) > 1 and not self.spec.wide:
                     length = pa.scalar(format_duration(window.range))
-                    columns[RANGE] = pa.repeat(length, len(answers))
+                    columns[WINDOW_RANGE] = pa.repeat(length, len(answers))
                 columns |= {output.name: answers[output.answer] for output in plan.outputs}
                 yield window, pa.table(columns)
 
     def _widen(self, tables: list[pa.Table]) -> pa.Table:
         """One row an evaluation and key: those of the longest range, which has them all."""
         key_names = [output.name for output in self.plans[0].outputs[: len(self.spec.keys)]]
-        by = ["window_end", *key_names]
+        by = [WINDOW_END, *key_names]
         longest = max(zip(self.spec.windows, tables, strict=True), key=lambda pair: pair[0].range)[1]
         rows = GroupKeys([longest.schema.field(name).type for name in by])
         rows.encode([longest[name].combine_chunks() for name in by])
@@ -361,7 +369,7 @@ class SlidingStream:
         if len(frames) == 1:
             return frames[0]
         labelled = [
-            frame.select(*TIMES, F.lit(format_duration(window.range)).alias(RANGE), *frame.columns[2:])
+            frame.select(*TIMES, F.lit(format_duration(window.range)).alias(WINDOW_RANGE), *frame.columns[2:])
             for window, frame in zip(self._spec.windows, frames, strict=True)
         ]
         union = labelled[0]

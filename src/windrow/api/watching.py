@@ -12,7 +12,7 @@ from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from windrow.columns import TIME
+from windrow.runtime.home.results import have_a_time_each
 from windrow.runtime.logs import event
 from windrow.runtime.watch.shown import Shown as Shown
 from windrow.runtime.watch.shown import answers as answers
@@ -148,7 +148,7 @@ class Watch:
     @property
     def _by_time(self) -> bool:
         """Whether answers have a time each."""
-        return self.latest is not None and TIME in self.latest.column_names
+        return self.latest is not None and have_a_time_each(self.latest.schema)
 
     def _shown(self) -> pa.Table | None:
         """The first of the answers of an evaluation, in an order that stays from epoch to epoch; of answers

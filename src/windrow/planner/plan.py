@@ -48,16 +48,6 @@ class OutputPlan:
     retain: int | None = None
     """For how many microseconds of their time answers are kept; None: for ever."""
 
-    @property
-    def time_column(self) -> str:
-        """The column of the answers that says when they are of, by which they are kept and read."""
-        return self.of.time_column
-
-    @property
-    def pattern(self) -> UpdatePattern:
-        """How its answers come to an end."""
-        return self.of.pattern
-
 
 @dataclass(frozen=True)
 class MemberPlan:

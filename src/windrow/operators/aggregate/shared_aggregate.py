@@ -22,7 +22,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns import BEGINNING, END_OF_TIME, QUERY, SLICE, aggregate_name, key_name
+from windrow.columns import (
+    BEGINNING,
+    END_OF_TIME,
+    QUERY,
+    SLICE,
+    WINDOW_END,
+    WINDOW_START,
+    aggregate_name,
+    key_name,
+)
 from windrow.final.shared import SharedWindows
 from windrow.operators.aggregate.keyed_records import KeyedRecords
 from windrow.operators.aggregate.open_slices import OpenSlices
@@ -238,7 +247,7 @@ class SharedAggregate:
                 columns += [self._groups.layout.answers(aggregate, own) for aggregate in aggregates]
             except Exception as error:
                 raise AnswersFailed(np.unique(queries).tolist(), error) from error
-            names = ["window_start", "window_end", *(key_name(i) for i in range(len(self.groups.keys)))]
+            names = [WINDOW_START, WINDOW_END, *(key_name(i) for i in range(len(self.groups.keys)))]
             names += [aggregate_name(i) for i in range(len(aggregates))]
             yield int(shapes[first]), pa.table([*columns, pa.array(queries)], names=[*names, QUERY])
 

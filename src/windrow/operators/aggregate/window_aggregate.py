@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from windrow.aggregates.contents import contents_of
-from windrow.columns import BEGINNING, SLICE, aggregate_name, key_name
+from windrow.columns import BEGINNING, SLICE, WINDOW_END, WINDOW_START, aggregate_name, key_name
 from windrow.final import KeyedWindows
 from windrow.operators.aggregate.contents_state import contents_states
 from windrow.operators.aggregate.keyed_records import KeyedRecords
@@ -73,8 +73,8 @@ class WindowAggregation:
     def answer_names(self) -> list[str]:
         """The columns of an answer table."""
         return [
-            "window_start",
-            "window_end",
+            WINDOW_START,
+            WINDOW_END,
             *(key_name(i) for i in range(len(self.keys))),
             *(aggregate_name(i) for i in range(len(self.aggregates))),
         ]

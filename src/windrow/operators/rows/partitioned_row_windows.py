@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
-from windrow.columns import BEGINNING, HOLDS, SLICE
+from windrow.columns import BEGINNING, HOLDS, SLICE, WINDOW_END, WINDOW_ROW, WINDOW_START
 from windrow.errors import QueryFailed
 from windrow.final import PartitionedRows
 from windrow.operators.aggregate.group_keys import GroupKeys
@@ -115,9 +115,9 @@ class PartitionedRowWindows:
         records = self._layout.records(columns, len(rows))
         places, numbers, records = self._windows.append(keys, records, len(self._keys))
         window = {
-            "window_start": self._layout.answers(FIRST, records).cast(self.aggregation.time_type),
-            "window_end": instants.take(pa.array(places)).cast(self.aggregation.time_type),
-            "window_row": pa.array(numbers),
+            WINDOW_START: self._layout.answers(FIRST, records).cast(self.aggregation.time_type),
+            WINDOW_END: instants.take(pa.array(places)).cast(self.aggregation.time_type),
+            WINDOW_ROW: pa.array(numbers),
         }
         answers = [self._layout.answers(item, records) for item in self.aggregation.aggregates]
         answered = [*window.values(), *self._keys.columns(keys[places]), *answers]

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
 from windrow.aggregates.contents import InOrder, contents_of
-from windrow.columns import HOLDS, SLICE
+from windrow.columns import HOLDS, SLICE, WINDOW_END, WINDOW_ROW, WINDOW_START, aggregate_name
 from windrow.operators.aggregate.record_layout import one_chunk
 from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
 from windrow.operators.rows.pending_rows import PendingRows, lifted, value_name
@@ -145,13 +145,13 @@ class RowWindows:
 
     def _with_times(self, answers: pa.Table, times: pa.Table) -> pa.Table:
         """Row numbers become the event times of the window's first and last row."""
-        numbers = answers["window_end"]
-        places = pa.array(np.searchsorted(times["window_end"].to_numpy(), numbers.to_numpy()))
-        first, last = (times[f"_aggregate{i}"].take(places) for i in (0, 1))
+        numbers = answers[WINDOW_END]
+        places = pa.array(np.searchsorted(times[WINDOW_END].to_numpy(), numbers.to_numpy()))
+        first, last = (times[aggregate_name(i)].take(places) for i in (0, 1))
         of_type = self.aggregation.time_type
-        window = {"window_start": first.cast(of_type), "window_end": last.cast(of_type)}
+        window = {WINDOW_START: first.cast(of_type), WINDOW_END: last.cast(of_type)}
         rest = {name: answers[name] for name in answers.column_names[2:]}
-        return pa.table({**window, "window_row": numbers, **rest})
+        return pa.table({**window, WINDOW_ROW: numbers, **rest})
 
 
 def _times(aggregation: WindowAggregation) -> WindowAggregation:

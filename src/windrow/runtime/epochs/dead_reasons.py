@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
 
+from windrow.columns import EPOCH, REASON, REFUSED_FILE, REFUSED_RAW
 from windrow.runtime.spark.blame import ENGINE_ERRORS, failure
 from windrow.runtime.spark.refused_tables import read_dead
 
@@ -62,23 +63,24 @@ class DeadReason:
 
 def dead_reasons(dead: DataFrame) -> list[DeadReason]:
     """The commonest reasons of dead letters, which are a frame as `dead_rows` makes it."""
-    kind = F.col("_reason")
+    kind = F.col(REASON)
     for quoted in QUOTED:
         kind = F.regexp_replace(kind, quoted, "…")
     counted = (
         dead.groupBy(kind.alias("kind"))
-        .agg(F.count(F.lit(1)).alias("rows"), F.min(F.struct("_file", "_raw", "_reason")).alias("example"))
+        .agg(
+            F.count(F.lit(1)).alias("rows"),
+            F.min(F.struct(REFUSED_FILE, REFUSED_RAW, REASON)).alias("example"),
+        )
         .orderBy(F.desc("rows"), "kind")
         .limit(MOST_REASONS)
+        .select("rows", "example.*")
     )
     try:
         found = counted.collect()
     except ENGINE_ERRORS as error:
         raise failure(error) from error
-    return [
-        DeadReason(row["rows"], row["example"]["_reason"], row["example"]["_raw"], row["example"]["_file"])
-        for row in found
-    ]
+    return [DeadReason(row["rows"], row[REASON], row[REFUSED_RAW], row[REFUSED_FILE]) for row in found]
 
 
 def listed(reasons: Sequence[DeadReason], dead: int) -> str:
@@ -128,7 +130,7 @@ class RowsOfRun:
     def dead(self, spark: SparkSession, home: Home) -> Iterator[DeadOfRun]:
         """The streams with dead letters that the run has kept, and why they are dead."""
         for stream, dead in (+self._dead).items():
-            kept = read_dead(spark, home, stream).where(F.col("_epoch") > self._before)
+            kept = read_dead(spark, home, stream).where(F.col(EPOCH) > self._before)
             reasons = tuple(dead_reasons(kept))
             if reasons:  # none if a frame was read again: its dead letters are there since the first time
                 yield DeadOfRun(stream, self._rows[stream], dead, reasons)

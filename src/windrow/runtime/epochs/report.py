@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.columns import time_column
+from windrow.runtime.home.results import time_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,5 +47,5 @@ class EpochReport:
     def latest_time(self, query: str) -> datetime:
         """The time of the last of a query's latest answers."""
         answers = self.latest[query]
-        last: datetime = answers[time_column(answers.column_names)][-1].as_py()
+        last: datetime = answers[time_column(answers.schema)][-1].as_py()
         return last

@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.columns import QUERY, time_column
+from windrow.columns import QUERY
 from windrow.errors import HomeError
 from windrow.runtime.faults import reach
 from windrow.runtime.home.durable import check, reading
 from windrow.runtime.home.folder_names import folder_name
-from windrow.runtime.home.results import results_writer
+from windrow.runtime.home.results import results_writer, time_column
 from windrow.runtime.home.slice_log import SliceLog
 from windrow.runtime.logs import event
 
@@ -199,7 +199,7 @@ class Compactor:
         if sum(file.bytes or 0 for file in files) <= SORTED_BYTES:
             table = pa.concat_tables([kept(_read(found)) for found in paths], promote_options="default")
             if files[0].kind == "results":
-                by = time_column(table.column_names)
+                by = time_column(table.schema)
                 table = table.sort_by([(QUERY, "ascending"), (by, "ascending")])
             with results_writer(path, table.schema) as writer:
                 writer.write_table(table, row_group_size=GROUP_ROWS)
@@ -232,7 +232,7 @@ class Compactor:
 
         def kept(table: pa.Table) -> pa.Table:
             owner = pc.index_in(table[QUERY], queries)
-            when = table[time_column(table.column_names)].cast(pa.int64())
+            when = table[time_column(table.schema)].cast(pa.int64())
             recent = pc.greater(when, pc.take(bounds, owner))
             return table.filter(pc.and_(pc.is_valid(owner), pc.fill_null(recent, True)))
 

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pyarrow.types as pat
 
-from windrow.columns import EPOCH, QUERY, TIME, time_column
+from windrow.columns import EPOCH, QUERY, TIME, WINDOW_END
 from windrow.errors import HomeError
 from windrow.runtime.home.durable import new_path, reading
 from windrow.runtime.home.records import DataFile
@@ -33,12 +33,43 @@ if TYPE_CHECKING:
 
 LAST_ROWS = 100
 """So many of the answers that have a time each are the last ones."""
+DECLARATION = b"windrow_time_column"
+"""The entry in the metadata of a result schema that says which column is the time of the results."""
 
 
 def result_schema(query: BoundQuery) -> pa.Schema:
     """The columns of a query's results: what they say of their time, then the SELECT list."""
     times = query.time_columns.items()
-    return pa.schema([*times, *((output.name, output.type) for output in query.outputs)])
+    columns = pa.schema([*times, *((output.name, output.type) for output in query.outputs)])
+    return declaring(columns, query.time_column)
+
+
+def declaring(columns: pa.Schema, time: str) -> pa.Schema:
+    """A result schema that declares which column says when results are of.
+
+    The declaration is metadata of the schema, so that the catalog has it with the query, and every table and
+    file of results has it, too. Queries that declare another column have another schema, and other files.
+
+    >>> columns = pa.schema([("_ts", pa.timestamp("us")), ("window_end", pa.timestamp("us"))])
+    >>> time_column(declaring(columns, "window_end"))
+    'window_end'
+    """
+    return columns.with_metadata({DECLARATION: time})
+
+
+def time_column(schema: pa.Schema) -> str:
+    """The column that says when results are of, by which they are kept and read, as their schema declares."""
+    declared: bytes | None = (schema.metadata or {}).get(DECLARATION)
+    if declared is not None:
+        return declared.decode()
+    # Homes have queries and files that were written when no schema declared anything. There were only
+    # evaluations of windows then, and rows that are answered as they are.
+    return TIME if TIME in schema.names else WINDOW_END
+
+
+def have_a_time_each(schema: pa.Schema) -> bool:
+    """Whether each result has a time of its own; otherwise those of an evaluation have its time in common."""
+    return time_column(schema) == TIME
 
 
 class ResultWriter:
@@ -110,7 +141,7 @@ def times(answers: pa.Table) -> tuple[int, int] | None:
     """The earliest and the latest time of answers, in microseconds."""
     if not len(answers):
         return None
-    span = pc.min_max(answers[time_column(answers.column_names)].cast(pa.int64()))
+    span = pc.min_max(answers[time_column(answers.schema)].cast(pa.int64()))
     return span["min"].as_py(), span["max"].as_py()
 
 
@@ -122,10 +153,10 @@ def latest_answers(home: Home, name: str) -> pa.Table | None:
     query = home.catalog.query(name)
     if query is None or query.latest_end is None:
         return None
-    time = time_column(query.schema.names)
     wanted = pc.field(QUERY) == query.id
     since = None
-    if time != TIME:
+    if not have_a_time_each(query.schema):
+        time = time_column(query.schema)
         since = query.latest_end
         wanted &= pc.field(time) == pa.scalar(since).cast(query.schema.field(time).type)
     found: list[pa.Table] = []
@@ -141,8 +172,8 @@ def latest_answers(home: Home, name: str) -> pa.Table | None:
 
 def last_answers(answers: pa.Table) -> pa.Table:
     """The last evaluation among answers; where these have a time each, the latest of them, in its order."""
-    time = time_column(answers.column_names)
-    if time != TIME:
+    time = time_column(answers.schema)
+    if not have_a_time_each(answers.schema):
         return answers.filter(pc.equal(answers[time], pc.max(answers[time])))
     order = pc.array_sort_indices(answers[time].combine_chunks(), order="ascending")
     return answers.take(order[max(len(order) - LAST_ROWS, 0) :])

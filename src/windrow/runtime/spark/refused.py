@@ -18,7 +18,23 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, VariantType
 
-from windrow.columns import END_OF_TIME, FILE, HEADER, INSTANT, POSITION, RAW, YEAR_1, YEAR_10000, quoted
+from windrow.columns import (
+    END_OF_TIME,
+    EPOCH,
+    FILE,
+    HEADER,
+    INSTANT,
+    LATE_BY,
+    POSITION,
+    RAW,
+    REASON,
+    REFUSED_FILE,
+    REFUSED_POSITION,
+    REFUSED_RAW,
+    YEAR_1,
+    YEAR_10000,
+    quoted,
+)
 from windrow.cql.durations import DAY, format_duration
 from windrow.planner.passes.bounds import instants_sql
 from windrow.runtime.spark.analysis import select
@@ -33,7 +49,7 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
 
-OURS = frozenset({"_late_by", "_file", "_position", "_epoch"})
+OURS = frozenset({LATE_BY, REFUSED_FILE, REFUSED_POSITION, EPOCH})
 END = "WindrowEndOfLine"
 """Put behind a line, as one more value: where it is found tells how many values came before it."""
 MORE = 20
@@ -59,7 +75,7 @@ def late_rows(stream: Stream, batch: DataFrame, bounds: Bounds) -> DataFrame:
         # Not the difference of two timestamps: that counts local hours, and days differ in length.
         late_by = f"({bounds.watermark}L - {INSTANT}) * INTERVAL '0.000001' SECOND"
     sql = (
-        f"SELECT {', '.join([*columns, f'{late_by} AS _late_by', *_origin(batch)])} "
+        f"SELECT {', '.join([*columns, f'{late_by} AS {LATE_BY}', *_origin(batch)])} "
         f"FROM ({instants_sql(stream)}) WHERE NOT {bounds.dead(stream)} AND NOT ({bounds.good(stream)})"
     )
     return _readable(select(batch.sparkSession, sql, {stream.name: batch}))
@@ -92,8 +108,8 @@ def dead_rows(
         reason = F.when(F.col("line").isNotNull(), F.col("unreadable")).otherwise(F.col("untimely"))
     else:
         reason = F.col("untimely")
-    raw = F.coalesce("line", "row").alias("_raw")
-    return _readable(dead.select(reason.alias("_reason"), raw, "_file", "_position"))
+    raw = F.coalesce("line", "row").alias(REFUSED_RAW)
+    return _readable(dead.select(reason.alias(REASON), raw, REFUSED_FILE, REFUSED_POSITION))
 
 
 def _time_reason(stream: Stream, bounds: Bounds) -> str:
@@ -143,14 +159,15 @@ def _origin(batch: DataFrame) -> list[str]:
     else:
         file = "input_file_name()"
     position = POSITION if POSITION in batch.columns else "CAST(NULL AS BIGINT)"
-    return [f"{file} AS _file", f"{position} AS _position"]
+    return [f"{file} AS {REFUSED_FILE}", f"{position} AS {REFUSED_POSITION}"]
 
 
 def _readable(rows: DataFrame) -> DataFrame:
     """Spark's address of a file as people write it: without %20, and without file:// if it is local."""
     # A plus in an address is a plus; url_decode would make it a space.
-    decoded = "coalesce(try_url_decode(replace(_file, '+', '%2B')), _file)"
-    return rows.withColumn("_file", F.expr(f"nullif(regexp_replace({decoded}, '^file:/+', '/'), '')"))
+    decoded = f"coalesce(try_url_decode(replace({REFUSED_FILE}, '+', '%2B')), {REFUSED_FILE})"
+    local = F.expr(f"nullif(regexp_replace({decoded}, '^file:/+', '/'), '')")
+    return rows.withColumn(REFUSED_FILE, local)
 
 
 def _literal(text: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
+from windrow.columns import EPOCH, LATE_BY, REASON, REFUSED_FILE, REFUSED_POSITION, REFUSED_RAW
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.records import DataFile
 from windrow.runtime.spark.analysis import arrow_schema
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
 
-ORIGIN = pa.schema([("_file", pa.string()), ("_position", pa.int64()), ("_epoch", pa.int64())])
+ORIGIN = pa.schema([(REFUSED_FILE, pa.string()), (REFUSED_POSITION, pa.int64()), (EPOCH, pa.int64())])
 
 
 def write_refused(
@@ -51,7 +52,7 @@ def write_refused(
     files = []
     for kind, count, rows in refused:
         path = home.new_path(f"{kind}/{folder_name(stream.name)}", epoch, "parquet")
-        _write(rows.withColumn("_epoch", F.lit(epoch).cast("bigint")), path)
+        _write(rows.withColumn(EPOCH, F.lit(epoch).cast("bigint")), path)
         files.append(DataFile(home.name_of(path), kind, stream.name, epoch, epoch, count))
     return files
 
@@ -72,13 +73,13 @@ def read_late(spark: SparkSession, home: Home, stream: str, columns: pa.Schema |
         columns = (
             arrow_schema(spark.read.parquet(address(home, files[-1])).schema) if files else pa.schema([])
         )
-        columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, "_late_by")])
+        columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, LATE_BY)])
     columns = pa.schema([field.with_name(apart(field.name)) for field in columns])
-    fields = [*columns, pa.field("_late_by", pa.duration("us")), *ORIGIN]
+    fields = [*columns, pa.field(LATE_BY, pa.duration("us")), *ORIGIN]
     return read_committed(spark, home, files, pa.schema(fields))
 
 
 def read_dead(spark: SparkSession, home: Home, stream: str) -> DataFrame:
     """The dead letters of a stream: why, the text, and where from."""
-    fields = [pa.field("_reason", pa.string()), pa.field("_raw", pa.string()), *ORIGIN]
+    fields = [pa.field(REASON, pa.string()), pa.field(REFUSED_RAW, pa.string()), *ORIGIN]
     return read_committed(spark, home, home.catalog.files("dead", stream), pa.schema(fields))

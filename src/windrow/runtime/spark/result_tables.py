@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from windrow.columns import EPOCH, QUERY, time_column
+from windrow.columns import EPOCH, QUERY
+from windrow.runtime.home.results import time_column
 from windrow.runtime.spark.committed import read_committed
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def read_results(
     frame = read_committed(spark, home, files, schema)
     frame = frame.where(F.col(QUERY) == query.id)
     if earliest is not None:
-        time = time_column(query.schema.names)
+        time = time_column(query.schema)
         bound = pa.scalar(earliest).cast(query.schema.field(time).type).as_py()
         frame = frame.where(F.col(time) > F.lit(bound))
     return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns import QUERY, time_column
-from windrow.runtime.home.results import last_answers
+from windrow.columns import QUERY
+from windrow.runtime.home.results import last_answers, time_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,14 @@ class Answered:
     kept: list[pa.Table] = field(default_factory=list)
     """All of them, where a sink wants them."""
 
+    def is_reached_by(self, end: int) -> bool:
+        """Whether answers whose latest time is this one are not earlier than the latest of the query so far.
+
+        A query that moves between operators is answered by both in the epoch that passes the hand-over, and
+        the one with the later evaluations may come first.
+        """
+        return self.latest_end is None or end >= self.latest_end
+
 
 class Answering:
     """Takes result rows: `watched` keeps the last evaluation of each query, `kept` all of some queries."""
@@ -46,7 +54,7 @@ class Answering:
             return
         self._results.write(schema, rows)
         whose = rows[QUERY].to_numpy()
-        finish = rows[time_column(rows.column_names)].cast(pa.int64()).to_numpy()
+        finish = rows[time_column(rows.schema)].cast(pa.int64()).to_numpy()
         first = np.flatnonzero(np.diff(whose, prepend=-1))
         last = np.append(first[1:], len(whose))
         for place, until, end in zip(
@@ -55,10 +63,13 @@ class Answering:
             query = int(whose[place])
             answered = self.by_query.setdefault(query, Answered())
             answered.count += until - place
-            answered.latest_end = end if answered.latest_end is None else max(end, answered.latest_end)
+            is_latest = answered.is_reached_by(end)
+            if is_latest:
+                answered.latest_end = end
             if self.watched or query in self.kept:
                 own = rows.slice(place, until - place).drop_columns([QUERY])
-                answered.last = last_answers(own)
+                if is_latest:
+                    answered.last = last_answers(own)
                 if query in self.kept:
                     answered.kept.append(own)
 
@@ -68,5 +79,5 @@ class Answering:
             answered = self.by_query.setdefault(query, Answered())
             answered.count += more.count
             answered.kept += more.kept
-            if more.latest_end is not None and more.latest_end >= (answered.latest_end or more.latest_end):
+            if more.latest_end is not None and answered.is_reached_by(more.latest_end):
                 answered.latest_end, answered.last = more.latest_end, more.last

@@ -118,10 +118,13 @@ class QueriesTable(DescribedTable):
         added = []
         for new in queries:
             known = self.same_query(new)
+            # Equal schemas may differ in what they declare (`results.declaring`), and those of earlier homes
+            # declare nothing: the files of a query are found by the schema that it has.
+            schema = known.schema if known is not None and known.schema == new.schema else new.schema
             if known is None:
                 found = database.execute(
                     "INSERT INTO queries (name, sql, schema, retain) VALUES (?, ?, ?, ?)",
-                    (new.name, new.sql, schema_bytes(new.schema), new.retain),
+                    (new.name, new.sql, schema_bytes(schema), new.retain),
                 )
                 number = found.lastrowid
                 assert number is not None
@@ -129,14 +132,14 @@ class QueriesTable(DescribedTable):
                     "INSERT INTO query_streams VALUES (?, ?, ?)",
                     [(number, place, stream) for place, stream in enumerate(new.streams)],
                 )
-                known = StoredQuery(number, new.name, new.sql, new.streams, new.schema, new.retain)
-            elif known.retain != new.retain or known.schema != new.schema:
+                known = StoredQuery(number, new.name, new.sql, new.streams, schema, new.retain)
+            elif known.retain != new.retain or known.schema != schema:
                 self.may_expire = True
                 database.execute(
                     "UPDATE queries SET retain = ?, schema = ? WHERE id = ?",
-                    (new.retain, schema_bytes(new.schema), known.id),
+                    (new.retain, schema_bytes(schema), known.id),
                 )
-            added.append(replace(known, retain=new.retain, schema=new.schema))
+            added.append(replace(known, retain=new.retain, schema=schema))
         self._write_learned(database)
         return added
 
