@@ -65,6 +65,7 @@ def plan_passes(demands: Mapping[Any, Demand], experience: Experience = NONE) ->
     woven: dict[tuple[object, ...], list[Pass]] = {}
     others: list[BatchPass] = []
     for some in shared:
+        # Only a `Pass` has what copies are made of: partials that Spark groups, and cuts.
         if isinstance(some, Pass) and some.weavable:
             alike = some.demand.stream.name, some.demand.enrichments
             woven.setdefault(alike, []).append(some)
