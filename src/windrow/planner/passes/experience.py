@@ -38,4 +38,5 @@ class Experience:
         return {place: 1 for place, left in self.uncounted.items() if left > 0}
 
 
-NONE = Experience()
+NO_EXPERIENCE = Experience()
+"""Before any batch."""
