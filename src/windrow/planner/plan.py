@@ -123,7 +123,7 @@ UNPRICED = Price()
 
 @dataclass(frozen=True, eq=False)
 class OperatorPlan:
-    """What keeps state between two batches and answers queries from it."""
+    """What takes rows in and answers queries; where they have windows, with state between two batches."""
 
     id: int
     """Its number, which no other operator of the home has had; its state at rest is kept under it."""

@@ -43,7 +43,7 @@ class Axes:
 
     @classmethod
     def of(cls, panels: Sequence[Sequence[TreeOverview]]) -> Axes:
-        """Those that have room for all windows of all panels."""
+        """The axes that have room for all windows of all panels."""
         together = WindowSet.union([tree.windows for trees in panels for tree in trees])
         most = max(sum(len(tree.queries) for tree in trees) for trees in panels)
         radius = next((size for queries, size in RADIUS.items() if most <= queries), 0.8)

@@ -84,7 +84,7 @@ class _Answers:
     results: ResultWriter
 
     def of(self, part: Part) -> dict[int, Answered]:
-        """Those of the queries of a stream."""
+        """The answers of the queries over one stream, by the number of the query."""
         mine = {query.stored.id for query in part.queries}
         return {number: answered for number, answered in self.by_query.items() if number in mine}
 
