@@ -67,7 +67,7 @@ class Combs:
         return len(self) <= MOST_COMBS and exactly(self.cuts, self.granule)
 
     def joined(self, other: Combs) -> Combs:
-        """The combs that have the cuts of these combs and of others; no new ones, if either set has them all."""
+        """The combs with the cuts of these combs and of others; no new ones if either set has all cuts."""
         new = ~self._covered(other.periods, other.phases)
         if not new.any():
             return self
