@@ -15,7 +15,7 @@ from tests.examples import examples
 from tests.harness.plans import plans_of
 from windrow.planner import Bounds, Experience, Pass, Tally, WovenPass, plan_passes, share_passes
 from windrow.planner.passes.pack import MOST_COPIES
-from windrow.runtime.epochs.blame import culprits
+from windrow.runtime.epochs.culprits import culprits
 from windrow.runtime.spark.collect import collect
 from windrow.slicing import Window
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from windrow.api.executing import Executing
-from windrow.api.explaining import explained
+from windrow.api.explaining import explain_all
 from windrow.api.homes import back_up_home
 from windrow.api.names import Names
 from windrow.api.own_functions import OwnFunctions
@@ -257,7 +257,7 @@ class Engine:
         it for this home, or as shipped, or as a file says that it wrote.
         """
         self._registry.resume()
-        return explained(self._running.streams, self._plan, costs=costs, sql=sql)
+        return explain_all(self._running.streams, self._plan, costs=costs, sql=sql)
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from windrow.runtime.state.queries import RunningQuery
 
 
-def explained(
+def explain_all(
     streams: Streams, current: CurrentPlan, *, costs: str | os.PathLike[str] | None, sql: bool
 ) -> Explanation:
     """The plan of all queries, explained, by the prices of the engine or by those in a file."""

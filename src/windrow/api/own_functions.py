@@ -77,7 +77,7 @@ def is_text(part: Any) -> bool:
     return isinstance(part, str)
 
 
-def listed(arguments: Any) -> tuple[Any, ...]:
+def as_arguments(arguments: Any) -> tuple[Any, ...]:
     """One argument, or several."""
     return tuple(arguments) if isinstance(arguments, tuple | list) else (arguments,)
 
@@ -102,5 +102,5 @@ def named_calls(
                 name = f"{name}_{len(own)}"
             if name not in own:
                 own[name] = own_function(cls.__name__, function).own
-        calls[column] = (name, tuple(map(_written, (*listed(first), *more))))
+        calls[column] = (name, tuple(map(_written, (*as_arguments(first), *more))))
     return calls, own

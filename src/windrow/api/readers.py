@@ -47,7 +47,7 @@ class Readers:
         return list(self.by_stream.values())
 
     def active(self) -> list[Reader]:
-        """Those that are still reading."""
+        """The readers that are still reading."""
         return [reader for reader in self.all() if reader.active]
 
     def start(self, every: int | None) -> None:

@@ -21,7 +21,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.aggregates import AGGREGATES, OwnAggregate
 from windrow.api.engine import Engine
-from windrow.api.own_functions import OwnFunctions, is_function, is_text, listed, named_calls
+from windrow.api.own_functions import OwnFunctions, as_arguments, is_function, is_text, named_calls
 from windrow.batch.by_value import UnpickledInTask, pickled_by_value
 from windrow.batch.several_passes import CollectedColumns, apart, one_pass_sql, together
 from windrow.columns import (
@@ -147,7 +147,7 @@ def _check_types(df: Any, timestamp: Any, windows: Any, aggs: Any, keys: Any) ->
         raise WindrowError("aggs maps result columns to pairs, such as {'delay': ('avg', 'dep_delay')}")
     for name, call in aggs.items():
         pair = call if isinstance(call, tuple | list) else ()
-        if len(pair) < 2 or not is_function(pair[0]) or not all(map(is_text, listed(pair[1]))):
+        if len(pair) < 2 or not is_function(pair[0]) or not all(map(is_text, as_arguments(pair[1]))):
             raise WindrowError(
                 f"aggs[{name!r}] must be a (function, column) pair such as ('avg', 'dep_delay'), not {call!r}"
             )

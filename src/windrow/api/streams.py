@@ -46,11 +46,11 @@ class Streams:
         return list(dict.fromkeys(stream for query in self.queries() for stream in query.plan.streams))
 
     def growing(self) -> list[str]:
-        """Those that more rows may come to."""
+        """The streams of queries to which more rows may come."""
         return [name for name in self.names() if self.relations.is_unbounded(name)]
 
     def frames(self) -> list[str]:
-        """Those that are static DataFrames, to which nothing comes."""
+        """The streams of queries that are static DataFrames, to which nothing comes."""
         return [name for name in self.names() if not self.relations.is_unbounded(name)]
 
     def staging(self, name: str) -> Staging:

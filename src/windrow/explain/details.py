@@ -45,7 +45,7 @@ def details(streams: Sequence[StreamOverview], *, sql: bool = False) -> Iterator
     for number, (stream, shared) in enumerate(passes, start=1):
         queries = stream.queries_of(shared)
         together = f", shared by {some(len(queries), 'query')}" if len(queries) > 1 else ""
-        where = "for Python" if isinstance(shared, LiftedPass) else "in the JVM"
+        where = "for Python" if shared.lifts_in_python else "in the JVM"
         yield f"pass {number} of {len(passes)} over {stream.name} ({where}){together}"
         yield from (f"  {step}" for step in _steps(shared))
         if sql:

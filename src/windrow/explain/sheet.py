@@ -30,8 +30,8 @@ LETTER = 0.6
 NOT_IN_XML = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-class Frame(NamedTuple):
-    """A part of a sheet."""
+class Area(NamedTuple):
+    """A rectangle of a sheet."""
 
     x: float
     y: float

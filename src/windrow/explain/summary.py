@@ -46,7 +46,7 @@ def summary(stream: StreamOverview) -> Iterator[str]:
         yield f"  {assumptions(stream)}"
         yield f"  estimated: {savings(stream.cost, stream.alone)}"
         if stream.nodes > 1:
-            yield f"  {final_work(stream)}"
+            yield f"  {_work_of_tasks(stream)}"
     if len(stream.classes) <= MOST_CLASSES:
         most = MOST_TREES if len(stream.classes) * MOST_TREES <= MOST_CLASSES else 1
         for one in stream.classes:
@@ -89,7 +89,7 @@ def assumptions(stream: StreamOverview) -> str:
     return f"{said}; trees {', '.join(who)}"
 
 
-def final_work(stream: StreamOverview) -> str:
+def _work_of_tasks(stream: StreamOverview) -> str:
     """What the Spark tasks do that hold trees."""
     nodes: dict[int, list[TreeOverview]] = {}
     for tree in stream.trees:

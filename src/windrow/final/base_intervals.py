@@ -33,7 +33,7 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.final.specialise import Part
+    from windrow.final.specialise import KernelPart
 
     Array = np.ndarray[Any, Any]
 
@@ -117,7 +117,7 @@ class BaseIntervals(RingAggregator):
     many_ranges: ClassVar[bool] = True
     repeatable: ClassVar[bool] = False
     slots: ClassVar[Slots] = Slots(aggregates=2)
-    parts: ClassVar[tuple[Part, ...]] = (
+    parts: ClassVar[tuple[KernelPart, ...]] = (
         ("insert", _insert),
         ("evict", _evict),
         ("query", _query),

@@ -35,7 +35,7 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.final.specialise import Part
+    from windrow.final.specialise import KernelPart
 
     Array = np.ndarray[Any, Any]
 
@@ -119,7 +119,7 @@ class DABA(RingAggregator):
     many_ranges: ClassVar[bool] = False
     repeatable: ClassVar[bool] = False
     slots: ClassVar[Slots] = Slots(values=1, aggregates=1)
-    parts: ClassVar[tuple[Part, ...]] = (
+    parts: ClassVar[tuple[KernelPart, ...]] = (
         ("balance", _balance),
         ("insert", _insert),
         ("evict", _evict),

@@ -32,7 +32,7 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.final.specialise import Part
+    from windrow.final.specialise import KernelPart
 
     Array = np.ndarray[Any, Any]
 
@@ -84,6 +84,6 @@ class FlatFIT(RingAggregator):
     many_ranges: ClassVar[bool] = True
     repeatable: ClassVar[bool] = False
     slots: ClassVar[Slots] = Slots(aggregates=1, links=1)
-    parts: ClassVar[tuple[Part, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
+    parts: ClassVar[tuple[KernelPart, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
 
     refusal = staticmethod(needs_associativity)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from windrow.aggregates import Operation
-    from windrow.final.specialise import Part
+    from windrow.final.specialise import KernelPart
     from windrow.final.steps import Steps
 
     Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ class RingAggregator(FinalAggregator):
 
     own_windows: ClassVar[bool] = True
     slots: ClassVar[Slots]
-    parts: ClassVar[tuple[Part, ...]]
+    parts: ClassVar[tuple[KernelPart, ...]]
     """The kernels `insert`, `evict` and `query`; `leave` and `move` where they are its own."""
     counted: ClassVar[int] = END
     """Where the state has how many entries a key has had."""

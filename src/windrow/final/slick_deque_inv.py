@@ -22,7 +22,7 @@ from windrow.final.rings import BEGIN, END, FIRST, MASK, OFFSET, RingAggregator,
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.final.specialise import Part
+    from windrow.final.specialise import KernelPart
 
     Array = np.ndarray[Any, Any]
 
@@ -73,7 +73,7 @@ class SlickDequeInv(RingAggregator):
     many_ranges: ClassVar[bool] = True
     repeatable: ClassVar[bool] = False
     slots: ClassVar[Slots] = Slots(values=1, totals=True)
-    parts: ClassVar[tuple[Part, ...]] = (
+    parts: ClassVar[tuple[KernelPart, ...]] = (
         ("insert", _insert),
         ("leave", _leave),
         ("evict", _evict),

@@ -33,7 +33,7 @@ from windrow.final.rings import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.final.specialise import Part
+    from windrow.final.specialise import KernelPart
 
     Array = np.ndarray[Any, Any]
 
@@ -89,7 +89,7 @@ class SlickDequeNonInv(RingAggregator):
     many_ranges: ClassVar[bool] = True
     repeatable: ClassVar[bool] = False
     slots: ClassVar[Slots] = Slots(values=1, links=1, totals=True)
-    parts: ClassVar[tuple[Part, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
+    parts: ClassVar[tuple[KernelPart, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
     counted: ClassVar[int] = COUNT
     by_column: ClassVar[bool] = True
 

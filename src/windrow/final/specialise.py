@@ -29,17 +29,17 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Operation
 
-Part = tuple[str, "Callable[..., Any]"]
-
+KernelPart = tuple[str, "Callable[..., Any]"]
+"""A function that a kernel calls, under the name by which it does."""
 WITHOUT_REFERENCES: dict[str, Any] = {"_nrt": False}
 
 
 @cache
 def specialise(
-    kernel: Callable[..., Any], operation: Operation, width: int, parts: tuple[Part, ...] = ()
+    kernel: Callable[..., Any], operation: Operation, width: int, parts: tuple[KernelPart, ...] = ()
 ) -> Callable[..., Any]:
     """`kernel` with `combine`, `inverse`, WIDTH, COMMUTATIVE and its parts bound, compiled."""
-    functions: list[Part] = [("combine", operation.combine)]
+    functions: list[KernelPart] = [("combine", operation.combine)]
     if operation.inverse is not None:
         functions.append(("inverse", operation.inverse))
     names: dict[str, Any] = {"WIDTH": width, "COMMUTATIVE": operation.algebra.commutative}

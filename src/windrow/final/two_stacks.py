@@ -22,7 +22,7 @@ from windrow.final.rings import BEGIN, END, MARK_1, MASK, OFFSET, RingAggregator
 if TYPE_CHECKING:
     import numpy as np
 
-    from windrow.final.specialise import Part
+    from windrow.final.specialise import KernelPart
 
     Array = np.ndarray[Any, Any]
 
@@ -77,6 +77,6 @@ class TwoStacks(RingAggregator):
     many_ranges: ClassVar[bool] = False
     repeatable: ClassVar[bool] = False
     slots: ClassVar[Slots] = Slots(values=1, aggregates=1, totals=True)
-    parts: ClassVar[tuple[Part, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
+    parts: ClassVar[tuple[KernelPart, ...]] = (("insert", _insert), ("evict", _evict), ("query", _query))
 
     refusal = staticmethod(needs_associativity)

@@ -59,7 +59,7 @@ class Selection:
         return None
 
     def set_members(self, members: Sequence[Member]) -> None:
-        """The query stays the one that it is."""
+        """Nobody comes or goes: the operator is of one query, and ends with it."""
 
     def restore(self, closed: Sequence[pa.Table], open_slices: pa.Table | None, evaluated: int) -> None:
         """There is nothing to go on from."""

@@ -70,7 +70,7 @@ class SingleQuery:
         return self.window.open_slices()
 
     def set_members(self, members: Sequence[Member]) -> None:
-        """The query stays the one that it is; with others it would be in an operator of another kind."""
+        """Nobody comes or goes: with other queries, this one would be in an operator of another kind."""
 
     def restore(self, closed: Sequence[pa.Table], open_slices: pa.Table | None, evaluated: int) -> None:
         """Go on from tables at rest, closed ones in the order in which they were made."""

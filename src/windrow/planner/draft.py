@@ -48,7 +48,7 @@ class Draft:
     look: bool = True
     """Whether it is time to look at the prices again, if nothing else has changed."""
     operators: Mapping[int, OperatorPlan] = field(default_factory=dict)
-    """Those that read the stream, by number."""
+    """The operators that read the stream, by their numbers."""
     last_operator: int = 0
     read: InputPlan = field(default_factory=lambda: InputPlan(""))
     begun: Mapping[int, OperatorPlan] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from windrow.columns import BEGINNING
-from windrow.planner.passes.experience import NONE, Experience
+from windrow.planner.passes.experience import NO_EXPERIENCE, Experience
 
 
 @dataclass(frozen=True)
@@ -23,5 +23,5 @@ class Observed:
     """How much event time a batch brings, of late; None as long as nobody can know."""
     groups: Mapping[int, int] = field(default_factory=dict)
     """How many groups the states of operators know, by the number of the operator."""
-    experience: Experience = NONE
+    experience: Experience = NO_EXPERIENCE
     """What batches have shown of the passes over them."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from windrow.columns import BEGINNING, END_OF_TIME
 from windrow.logical.patterns import UpdatePattern
-from windrow.planner.passes.experience import NONE, Experience
+from windrow.planner.passes.experience import NO_EXPERIENCE, Experience
 from windrow.planner.sharing.classes import sharing_class
 from windrow.planner.sharing.cost import CostModel
 
@@ -113,7 +113,7 @@ UNPRICED = Price()
 
 @dataclass(frozen=True, eq=False)
 class OperatorPlan:
-    """What keeps state between two batches and answers queries from it."""
+    """What takes rows in and answers queries; where they have windows, with state between two batches."""
 
     id: int
     """Its number, which no other operator of the home has had; its state at rest is kept under it."""
@@ -213,7 +213,7 @@ class InputPlan:
     rate: float = 0.0
     """Rows a second, by which it was priced."""
     rate_observed: bool = False
-    experience: Experience = NONE
+    experience: Experience = NO_EXPERIENCE
     """By which the passes were planned."""
 
 

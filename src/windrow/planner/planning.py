@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from windrow.planner.draft import Draft
 from windrow.planner.plan import NOTHING, InputPlan
 from windrow.planner.rules import RULES
+from windrow.planner.sharing.weaver import WORTH_IT
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping
@@ -23,12 +24,10 @@ if TYPE_CHECKING:
     from windrow.planner.settings import Settings
     from windrow.slicing import Window
 
-WORTH_IT = 0.95
-"""The part of its present cost that a class must come down to, for a change of its operators."""
 BACKGROUND_SECONDS = 10.0
 """How long the background may think about one class."""
-UNEVEN = 1.3
-"""How much more than its part of all work one operator may be, before its class is split."""
+TOO_LARGE = 1.3
+"""How many times a node's even part of all work one operator may be, before its class is split."""
 
 
 def plan(
@@ -133,7 +132,7 @@ def wants_weaving(
         if nodes == 1:
             if planned_for is not None and len(operators) > 1:
                 return alike
-        elif len(windows) > 1 and max(o.price.final for o in operators) > UNEVEN * total / nodes:
+        elif len(windows) > 1 and max(o.price.final for o in operators) > TOO_LARGE * total / nodes:
             return alike
     return None
 

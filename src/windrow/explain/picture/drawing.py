@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from windrow.explain.picture.colours import FAINT, tree_colours
 from windrow.explain.picture.flow import draw_flow
 from windrow.explain.picture.panels import Axes, draw_panel
-from windrow.explain.sheet import Frame, Sheet, fitted
+from windrow.explain.sheet import Area, Sheet, fitted
 from windrow.explain.summary import assumptions, counts, groupings
 from windrow.explain.words import of_a_core, saves
 
@@ -58,7 +58,7 @@ def _stream(sheet: Sheet, stream: StreamOverview, top: float) -> float:
     rows = -(-panels // columns)
     height = {1: 300.0, 2: 236.0, 3: 204.0}[columns]
     body = max(rows * (height + GAP) - GAP, 240.0)
-    draw_flow(sheet, stream, colours, chosen, Frame(FLOW[0], top, FLOW[1] - FLOW[0], body))
+    draw_flow(sheet, stream, colours, chosen, Area(FLOW[0], top, FLOW[1] - FLOW[0], body))
     if panels:
         width = (PANELS[1] - PANELS[0] - (columns - 1) * 1.5 * GAP) / columns
         axes = Axes.of([[tree] for tree in shown] + [rest][: bool(rest)])
@@ -67,9 +67,9 @@ def _stream(sheet: Sheet, stream: StreamOverview, top: float) -> float:
             for i in range(panels)
         ]
         for tree, (x, y) in zip(shown, places, strict=False):
-            draw_panel(sheet, [tree], colours, axes, Frame(x, y, width, height))
+            draw_panel(sheet, [tree], colours, axes, Area(x, y, width, height))
         if rest:
-            draw_panel(sheet, rest, colours, axes, Frame(*places[-1], width, height))
+            draw_panel(sheet, rest, colours, axes, Area(*places[-1], width, height))
     return _legend(sheet, stream, top + body + GAP)
 
 

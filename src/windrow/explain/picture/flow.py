@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from windrow.explain.picture.colours import FAINT, OWN
 from windrow.explain.picture.labels import tree_hint, tree_name
-from windrow.explain.sheet import Frame, fitted
+from windrow.explain.sheet import Area, fitted
 from windrow.explain.summary import MOST_CLASSES, groupings, savings
 from windrow.explain.words import some
 
@@ -46,11 +46,11 @@ def draw_flow(
     stream: StreamOverview,
     colours: dict[int, str],
     chosen: set[int],
-    frame: Frame,
+    area: Area,
 ) -> None:
     """Four columns; ribbons lead queries from one to the next. Trees that are `chosen`, by identity, are
     named."""
-    left_end, top, width, height = frame
+    left_end, top, width, height = area
     right_end = left_end + width
     columns = [_stream_node(stream), _pass_nodes(stream), _class_nodes(stream, colours)]
     trees, tagged = _tree_nodes(stream, colours, chosen)
@@ -69,7 +69,7 @@ def draw_flow(
         if number < 3:
             _labels(sheet, nodes, left + NODE + 5, room)
     x = lefts[3] + NODE
-    _tags(sheet, tagged, Frame(x, top + 18, right_end - x, height - 18))
+    _tags(sheet, tagged, Area(x, top + 18, right_end - x, height - 18))
 
 
 def _stack(nodes: list[_Node], top: float, height: float) -> None:
@@ -188,17 +188,17 @@ def _merged(nodes: list[_Node], what: str, kept: Sequence[_Node] = ()) -> list[_
     return merged
 
 
-def _tags(sheet: Sheet, tagged: list[tuple[_Node, TreeOverview]], frame: Frame) -> None:
+def _tags(sheet: Sheet, tagged: list[tuple[_Node, TreeOverview]], area: Area) -> None:
     """The names of the trees that have a panel, pushed apart where they would overlap."""
-    size, step, x = 11.0, 15.0, frame.x
+    size, step, x = 11.0, 15.0, area.x
     wanted = [node.top + node.height / 2 for node, _ in tagged]
     places: list[float] = []
     for middle in wanted:
-        places.append(max(middle, frame.y + step / 2, places[-1] + step if places else frame.y))
-    limit = frame.y + frame.height - step / 2
+        places.append(max(middle, area.y + step / 2, places[-1] + step if places else area.y))
+    limit = area.y + area.height - step / 2
     for i in range(len(places) - 1, -1, -1):
         places[i] = min(places[i], limit)
         limit = places[i] - step
     for (_, tree), middle, place in zip(tagged, wanted, places, strict=True):
         sheet.line(x, middle, x + 14, place, "#9a9a9a")
-        sheet.text(x + 17, place + size * 0.36, fitted(tree_name(tree), frame.width - 17, size), size)
+        sheet.text(x + 17, place + size * 0.36, fitted(tree_name(tree), area.width - 17, size), size)

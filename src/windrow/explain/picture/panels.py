@@ -13,7 +13,7 @@ import numpy as np
 
 from windrow.explain.picture.colours import FAINT, OWN, PALE
 from windrow.explain.picture.labels import tree_hint, tree_name
-from windrow.explain.sheet import Frame, fitted, width_of
+from windrow.explain.sheet import Area, fitted, width_of
 from windrow.explain.summary import edges, rates
 from windrow.explain.words import of_a_core, repeats_after, short_duration, some
 from windrow.planner.sharing import WindowSet
@@ -43,7 +43,7 @@ class Axes:
 
     @classmethod
     def of(cls, panels: Sequence[Sequence[TreeOverview]]) -> Axes:
-        """Those that have room for all windows of all panels."""
+        """The axes that have room for all windows of all panels."""
         together = WindowSet.union([tree.windows for trees in panels for tree in trees])
         most = max(sum(len(tree.queries) for tree in trees) for trees in panels)
         radius = next((size for queries, size in RADIUS.items() if most <= queries), 0.8)
@@ -58,7 +58,7 @@ def _limits(sizes: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> tuple[f
 
 
 def draw_panel(
-    sheet: Sheet, trees: list[TreeOverview], colours: dict[int, str], axes: Axes, frame: Frame
+    sheet: Sheet, trees: list[TreeOverview], colours: dict[int, str], axes: Axes, area: Area
 ) -> None:
     """One tree, or several in one panel: a few numbers, and the windows as dots."""
     colour = colours[id(trees[0])]
@@ -71,20 +71,20 @@ def draw_panel(
         title, hint = f"{tree_name(tree)}: {some(queries, 'query')}", tree_hint(tree)
         second += f", {edges(tree).removesuffix(' a second')}/s"
         third = f"composite slide {repeats_after(tree.composite_slide)}"
-        if frame.width > 300:
+        if area.width > 300:
             third += f"; {', '.join(dict.fromkeys(structure.name for structure in tree.structures))}"
     else:
         title = hint = f"the other {some(len(trees), 'tree')}"
         second = f"{some(queries, 'query')}, {second}"
         third = f"{rates(trees)} edges/s each"
     fourth = f"{of_a_core(cost)}, alone {of_a_core(alone).removesuffix(' of a core')}"
-    room = frame.width - 18
-    sheet.box(*frame, "#ffffff", PALE, hint)
-    sheet.box(frame.x, frame.y, 4, frame.height, colour if len(trees) == 1 else OWN)
-    sheet.text(frame.x + 12, frame.y + 17, fitted(title, room, 11.5), 11.5, bold=True)
+    room = area.width - 18
+    sheet.box(*area, "#ffffff", PALE, hint)
+    sheet.box(area.x, area.y, 4, area.height, colour if len(trees) == 1 else OWN)
+    sheet.text(area.x + 12, area.y + 17, fitted(title, room, 11.5), 11.5, bold=True)
     for row, text in enumerate((second, third, fourth)):
-        sheet.text(frame.x + 12, frame.y + 32 + 13 * row, fitted(text, room, 9.5), 9.5)
-    plot = Frame(frame.x + 48, frame.y + 68, frame.width - 60, frame.height - 68 - 20)
+        sheet.text(area.x + 12, area.y + 32 + 13 * row, fitted(text, room, 9.5), 9.5)
+    plot = Area(area.x + 48, area.y + 68, area.width - 60, area.height - 68 - 20)
     _grid(sheet, axes, plot)
     if len(trees) == 1:
         _dots(sheet, together, colour, axes, plot)
@@ -94,7 +94,7 @@ def draw_panel(
             _dots(sheet, WindowSet.union(some_trees, disjoint=False), of_colour, axes, plot)
 
 
-def _grid(sheet: Sheet, axes: Axes, plot: Frame) -> None:
+def _grid(sheet: Sheet, axes: Axes, plot: Area) -> None:
     sheet.box(*plot, "#fafafa")
     right_of, above = -1e9, 1e9
     for label, size in TICKS.items():
@@ -117,7 +117,7 @@ def _grid(sheet: Sheet, axes: Axes, plot: Frame) -> None:
     sheet.text(plot.x + 4, plot.y + 10, "↑ range", 9, FAINT)
 
 
-def _dots(sheet: Sheet, asked: WindowSet, colour: str, axes: Axes, plot: Frame) -> None:
+def _dots(sheet: Sheet, asked: WindowSet, colour: str, axes: Axes, plot: Area) -> None:
     """A dot for each place with windows; those nearer than they are large are one."""
     places: dict[tuple[int, int], list[int]] = {}
     for i, (length, slide, _) in enumerate(asked.rows.tolist()):
@@ -133,11 +133,11 @@ def _dots(sheet: Sheet, asked: WindowSet, colour: str, axes: Axes, plot: Frame) 
         sheet.dot(x, y, radius, colour, f"{hint}: {some(queries, 'query')}")
 
 
-def _x(axes: Axes, plot: Frame, place: float) -> float:
+def _x(axes: Axes, plot: Area, place: float) -> float:
     low, high = axes.slides
     return plot.x + plot.width * (place - low) / (high - low)
 
 
-def _y(axes: Axes, plot: Frame, place: float) -> float:
+def _y(axes: Axes, plot: Area, place: float) -> float:
     low, high = axes.ranges
     return plot.y + plot.height * (high - place) / (high - low)

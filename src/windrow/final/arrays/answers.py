@@ -12,7 +12,7 @@ import numpy as np
 
 from windrow.errors import InputError, SumOverflow
 from windrow.final.arrays.joins import ADD, extreme
-from windrow.final.arrays.moments import NOTHING, moments
+from windrow.final.arrays.moments import NO_MOMENTS, moments
 
 if TYPE_CHECKING:
     from windrow.final.arrays.column import Column
@@ -136,7 +136,7 @@ def _variance(op: str, column: Column, frame: Frame, out: Array) -> None:
     if column.missing is not None:
         values = np.where(column.missing, np.nan, values)
     monoid = moments(op.endswith("samp"), column.missing is not None)
-    frame.fold_states(values, monoid, NOTHING, out)
+    frame.fold_states(values, monoid, NO_MOMENTS, out)
     if op.startswith("stddev"):
         np.sqrt(out, out=out)
 

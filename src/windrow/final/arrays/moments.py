@@ -12,7 +12,8 @@ import numpy as np
 
 from windrow.final.arrays.bounded import Monoid
 
-NOTHING = (0.0, 0.0, 0.0)
+NO_MOMENTS = (0.0, 0.0, 0.0)
+"""The state of no values."""
 
 
 def moments(sample: bool, skip_nan: bool) -> Monoid:

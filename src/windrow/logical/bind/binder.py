@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Function
     from windrow.cql import Query
-    from windrow.logical.bind.questions import Analyst, Asked
+    from windrow.logical.bind.questions import Analyst, AskedSql
     from windrow.logical.query import BoundQuery
     from windrow.logical.relation import Relation
 
@@ -213,7 +213,7 @@ class _Binder:
         return condition.transform(spell)
 
     def _types(
-        self, source: str, joins: Sequence[Asked], where: str | None
+        self, source: str, joins: Sequence[AskedSql], where: str | None
     ) -> tuple[list[pa.DataType], list[Aggregate]]:
         """What Spark says of the keys, the arguments and the aggregates, in two questions."""
         group = self.select.args.get("group")
@@ -283,7 +283,7 @@ class _Binder:
 
     # the SELECT list
 
-    def _rows(self, source: str, joins: Sequence[Asked], where: str | None) -> list[Output]:
+    def _rows(self, source: str, joins: Sequence[AskedSql], where: str | None) -> list[Output]:
         """The result columns of a query without a window: Spark SQL over the rows."""
         self._refuse_hints()
         items = without_stars(self.select.selects, self.scope)

@@ -18,7 +18,7 @@ from windrow.slicing import RowWindow, Window
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from windrow.logical.bind.questions import Asked
+    from windrow.logical.bind.questions import AskedSql
     from windrow.logical.bind.scope import Scope
     from windrow.logical.relation import Relation
 
@@ -65,7 +65,7 @@ class FromClause:
             for join, table in zip(self._joins, self._tables, strict=True)
         )
 
-    def asked(self, enrichments: tuple[Enrich, ...]) -> list[Asked]:
+    def asked(self, enrichments: tuple[Enrich, ...]) -> list[AskedSql]:
         """The joins as Spark is asked about them."""
         return [
             (e.join, join.args.get("on") or join) for e, join in zip(enrichments, self._joins, strict=True)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from windrow.cql import Query
 
     Columns = Mapping[str, Mapping[str, pa.DataType]]
-    Asked = tuple[str, exp.Expr]
+    AskedSql = tuple[str, exp.Expr]
+    """What Spark is asked about, and where the statement says it."""
 
 
 class Analyst(Protocol):
@@ -46,11 +47,11 @@ def view_name(relation: str) -> str:
 def types(
     spark: Analyst,
     query: Query,
-    expressions: Sequence[Asked],
+    expressions: Sequence[AskedSql],
     source: str,
     relations: Columns,
-    joins: Sequence[Asked] = (),
-    condition: Asked | None = None,
+    joins: Sequence[AskedSql] = (),
+    condition: AskedSql | None = None,
 ) -> list[pa.DataType]:
     """Spark's types for expressions (Spark SQL, and the node it is of) over a source, joined with others,
     under a condition.
@@ -61,7 +62,9 @@ def types(
     # What is no function of the language may be one of the user's, and be another one tomorrow.
     lasting = query.select.find(exp.Anonymous) is None
 
-    def ask(items: Sequence[str], joined: Sequence[Asked] = joins, where: Asked | None = None) -> pa.Schema:
+    def ask(
+        items: Sequence[str], joined: Sequence[AskedSql] = joins, where: AskedSql | None = None
+    ) -> pa.Schema:
         listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(items))
         clauses = [f"SELECT {listed} FROM {source}", *(sql for sql, _ in joined)]
         clauses += [] if where is None else [f"WHERE {where[0]}"]

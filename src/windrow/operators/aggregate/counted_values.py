@@ -53,7 +53,7 @@ class ValueEntries(NamedTuple):
 
 FEW = 1 << 20
 """So many entries of open slices are not worth being added up."""
-NONE = ValueEntries(
+NO_ENTRIES = ValueEntries(
     np.empty(0, np.int64), np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.int64)
 )
 
@@ -68,9 +68,9 @@ class CountedValues:
         self._ordered = any(not isinstance(q, Distinct | DistinctTotals) for q in self._questions)
         self._numbers = numbers_for(contents.of_type)
         self._frequencies = Frequencies(windows, self._questions)
-        self._open = NONE
+        self._open = NO_ENTRIES
         self._merge_at = FEW
-        self._fresh = NONE
+        self._fresh = NO_ENTRIES
 
     @property
     def entries(self) -> int:

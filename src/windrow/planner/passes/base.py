@@ -100,8 +100,8 @@ class BatchPass(ABC):
         return next(iter(self.demands.values()))
 
     @property
-    def weavable(self) -> bool:
-        """Whether it only lifts partials in the JVM, so that others may be woven into one pass with it."""
+    def lifts_in_python(self) -> bool:
+        """Whether rows are lifted in Python, from values that Spark hands over."""
         return False
 
     @property
@@ -125,7 +125,16 @@ class BatchPass(ABC):
     @property
     @abstractmethod
     def record(self) -> dict[str, Any]:
-        """What tells this pass from others for the same demands, as plain values."""
+        """What tells this pass from others for the same demands, as plain values; `kind` says of which kind
+        it is, by which `recorded.py` finds the class that reads it."""
+
+    @classmethod
+    @abstractmethod
+    def from_record(cls, record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> BatchPass:
+        """The pass that a record tells of: what `record` gave, and `for`, who asks, a key of `demands` each.
+
+        Raises KeyError, IndexError or ValueError if the record is not of a pass for these demands.
+        """
 
     def tables(self, collected: pa.Table) -> Iterator[tuple[Sequence[Any], pa.Table]]:
         """What was collected, for those who asked: they get the same table if they ask for the same rows."""
@@ -141,6 +150,11 @@ class BatchPass(ABC):
 
     def learned(self, collected: pa.Table, tally: Tally | None, experience: Experience) -> Experience:
         """The experience after a batch of which this pass has collected a table."""
+        return experience
+
+    def recalled(self, experience: Experience) -> Experience:
+        """The experience of a stream with what this pass, read back from its record, shows of earlier
+        batches."""
         return experience
 
     def by_experience(self, experience: Experience) -> BatchPass:
@@ -186,6 +200,11 @@ def with_key_types(collected: pa.Table, demand: Demand) -> pa.Table:
         if collected.schema.field(place).type != of_type:
             collected = collected.set_column(place, name, collected.column(place).cast(of_type))
     return collected
+
+
+def demands_in(record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> dict[Any, Demand]:
+    """Those of the demands that a pass's record is for, in its order; KeyError if one is not there."""
+    return {who: demands[who] for who in record["for"]}
 
 
 def partials_of(demands: Mapping[Any, Demand]) -> tuple[Partial, ...]:

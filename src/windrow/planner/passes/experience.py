@@ -29,7 +29,7 @@ class Experience:
     """Whether classes are woven into one pass; not where woven ones fail though no query is at fault."""
 
     def plans_like(self, other: Experience) -> bool:
-        """Whether passes planned by the one are those planned by the other."""
+        """Whether the passes that this experience leads to are those that another one leads to."""
         return replace(self, uncounted=self._row_by_row) == replace(other, uncounted=other._row_by_row)
 
     @property
@@ -38,4 +38,5 @@ class Experience:
         return {place: 1 for place, left in self.uncounted.items() if left > 0}
 
 
-NONE = Experience()
+NO_EXPERIENCE = Experience()
+"""Before any batch."""

@@ -21,6 +21,7 @@ from windrow.columns import FATE, INSTANT, LATE, LATEST, ROWS, SLICE, key_name, 
 from windrow.planner.passes.base import (
     BatchPass,
     counted_groups,
+    demands_in,
     partials_of,
     without_refused,
 )
@@ -57,7 +58,7 @@ class Pass(BatchPass):
 
     @property
     def weavable(self) -> bool:
-        """Whether it collects partials alone."""
+        """Whether it collects partials alone, so that it and others may be woven into one pass."""
         return self.contents is None
 
     @cached_property
@@ -156,6 +157,13 @@ class Pass(BatchPass):
             left = 0 if pays else BATCHES_UNCOUNTED
         return replace(experience, uncounted={**experience.uncounted, self.place: left})
 
+    def recalled(self, experience: Experience) -> Experience:
+        """Values that were not worth being counted are still not, for one batch more: the number of batches
+        that was left is not in the record."""
+        if not self.row_by_row:
+            return experience
+        return replace(experience, uncounted={**experience.uncounted, self.place: 1})
+
     def by_experience(self, experience: Experience) -> Pass:
         """Values are counted only where that was seen to make few entries of many rows."""
         if not isinstance(self.contents, Counts):
@@ -170,6 +178,17 @@ class Pass(BatchPass):
         if self.contents is not None:
             return {"kind": "values", "of": str(self.contents), "row_by_row": self.row_by_row}
         return {"kind": "grouped", "partials": [asked[partial] for partial in self.partials]}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> Pass:
+        """The pass that a record tells of; values are found among those that its demands ask for."""
+        own = demands_in(record, demands)
+        if record["kind"] == "values":
+            items = (item for demand in own.values() for item in demand.aggregates)
+            known = {str(contents): contents for contents in map(contents_of, items) if contents is not None}
+            return cls(own, contents=known[record["of"]], row_by_row=record["row_by_row"])
+        partials = partials_of(own)
+        return cls(own, tuple(partials[place] for place in record["partials"]))
 
 
 def share_passes(demands: Mapping[Any, Demand]) -> Sequence[BatchPass]:

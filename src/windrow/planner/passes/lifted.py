@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from windrow.columns import INSTANT, SLICE, key_name, quoted
 from windrow.operators.rows.ordered_windows import order_counts
-from windrow.planner.passes.base import BatchPass, counted_rows
+from windrow.planner.passes.base import BatchPass, counted_rows, demands_in
 from windrow.planner.passes.bounds import instants_sql
 from windrow.planner.passes.rows import keys_as_grouped, order_of_ties
 
@@ -37,6 +37,17 @@ class LiftedPass(BatchPass):
     partials: tuple[Partial, ...]
     ordered: bool
     """Whether the order of rows counts."""
+
+    @classmethod
+    def of(cls, demands: Mapping[Any, Demand], *, ordered: bool) -> LiftedPass:
+        """The pass for all partials of some demands that Spark cannot lift, each once."""
+        partials = dict.fromkeys(p for demand in demands.values() for p in lifted_in_python(demand))
+        return cls(demands, tuple(partials), ordered)
+
+    @property
+    def lifts_in_python(self) -> bool:
+        """Spark hands over values, and Python lifts them."""
+        return True
 
     @property
     def sees_every_row(self) -> bool:
@@ -97,6 +108,11 @@ class LiftedPass(BatchPass):
         """Whether the order of rows counts."""
         return {"kind": "lifted", "ordered": self.ordered}
 
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> LiftedPass:
+        """The pass that a record tells of, with all partials of its demands that Spark cannot lift."""
+        return cls.of(demands_in(record, demands), ordered=record["ordered"])
+
 
 def lifted_passes(demands: Mapping[Any, Demand]) -> list[LiftedPass]:
     """The passes for the partials, of the same rows and groups, that are lifted in Python."""
@@ -107,22 +123,9 @@ def lifted_passes(demands: Mapping[Any, Demand]) -> list[LiftedPass]:
             # The order of rows depends on the columns in use, and must not on what others use.
             alike = demand.scan.columns if any(map(order_counts, partials)) else ()
             groups.setdefault(alike, {})[who] = demand
-    return [
-        LiftedPass(
-            some,
-            tuple(dict.fromkeys(p for demand in some.values() for p in lifted_in_python(demand))),
-            bool(alike),
-        )
-        for alike, some in groups.items()
-    ]
+    return [LiftedPass.of(some, ordered=bool(alike)) for alike, some in groups.items()]
 
 
 def lifted_in_python(demand: Demand) -> list[Partial]:
     """The partials that Spark cannot lift."""
     return [p for aggregate in demand.aggregates for p in aggregate.partials if p.lifted_in_python]
-
-
-def is_all_lifted(demand: Demand) -> bool:
-    """Whether nothing of what is asked for is left for a pass in the JVM."""
-    partials = [p for aggregate in demand.aggregates for p in aggregate.partials]
-    return bool(partials) and all(partial.lifted_in_python for partial in partials)

@@ -23,7 +23,7 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from windrow.planner.passes.base import COLUMN
-from windrow.planner.passes.experience import BATCH, NONE
+from windrow.planner.passes.experience import BATCH, NO_EXPERIENCE
 from windrow.planner.passes.grouped import Pass, share_passes
 from windrow.planner.passes.woven import (
     COPIED,
@@ -57,7 +57,7 @@ MOST_COLLECTED = 4_000_000
 """Groups that one pass may bring to the driver, some 150 bytes each: its memory is not Spark's to spill."""
 
 
-def plan_passes(demands: Mapping[Any, Demand], experience: Experience = NONE) -> list[BatchPass]:
+def plan_passes(demands: Mapping[Any, Demand], experience: Experience = NO_EXPERIENCE) -> list[BatchPass]:
     """The passes that serve all who ask at the least cost; each of them is in as many as it needs."""
     shared = share_passes(demands)
     if not experience.weaves:
@@ -65,6 +65,7 @@ def plan_passes(demands: Mapping[Any, Demand], experience: Experience = NONE) ->
     woven: dict[tuple[object, ...], list[Pass]] = {}
     others: list[BatchPass] = []
     for some in shared:
+        # Only a `Pass` has what copies are made of: partials that Spark groups, and cuts.
         if isinstance(some, Pass) and some.weavable:
             alike = some.demand.stream.name, some.demand.enrichments
             woven.setdefault(alike, []).append(some)

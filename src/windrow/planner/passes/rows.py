@@ -18,7 +18,7 @@ import pyarrow.types as pat
 from windrow.aggregates.contents import contents_of
 from windrow.columns import FATE, HOLDS, INSTANT, LATE, SLICE, key_name, quoted
 from windrow.operators.rows.pending_rows import value_name
-from windrow.planner.passes.base import BatchPass, counted_rows
+from windrow.planner.passes.base import BatchPass, counted_rows, demands_in, partials_of
 from windrow.planner.passes.bounds import instants_sql
 
 if TYPE_CHECKING:
@@ -100,6 +100,12 @@ class RowPass(BatchPass):
     def record(self) -> dict[str, Any]:
         """Nothing but its kind tells it from others."""
         return {"kind": "rows"}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> RowPass:
+        """The pass that a record tells of, with all partials that its demands ask for."""
+        own = demands_in(record, demands)
+        return cls(own, partials_of(own))
 
 
 def order_of_ties(demand: Demand) -> list[str]:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow.compute as pc
 
 from windrow.columns import FATE, HOLDS, INSTANT, LATE, SLICE, quoted
-from windrow.planner.passes.base import COLUMN, BatchPass, counted_rows
+from windrow.planner.passes.base import COLUMN, BatchPass, counted_rows, demands_in
 from windrow.planner.passes.bounds import instants_sql
 
 if TYPE_CHECKING:
@@ -120,6 +120,11 @@ class SelectedPass(BatchPass):
     def record(self) -> dict[str, Any]:
         """Nothing but its kind tells it from others."""
         return {"kind": "selected"}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> SelectedPass:
+        """The pass that a record tells of."""
+        return cls(demands_in(record, demands))
 
 
 def selected_passes(demands: Mapping[Any, Demand]) -> list[SelectedPass]:

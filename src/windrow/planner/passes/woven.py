@@ -20,7 +20,7 @@ about NULL keys, which are values like any other.
 
 The values of a row that no class with a partial or key wants are not looked at, so that they cannot fail.
 
-Cost: see `pack_passes.py`.
+Cost: see `pack.py`.
 """
 
 from __future__ import annotations
@@ -49,6 +49,7 @@ from windrow.columns import (
 )
 from windrow.planner.passes.base import BatchPass, counted_groups, with_key_types, without_refused
 from windrow.planner.passes.bounds import instants_sql
+from windrow.planner.passes.grouped import Pass
 from windrow.slicing import cuts_for_pass
 
 if TYPE_CHECKING:
@@ -58,7 +59,6 @@ if TYPE_CHECKING:
     from windrow.planner.passes.base import Demand, Tally
     from windrow.planner.passes.bounds import Bounds
     from windrow.planner.passes.experience import Experience
-    from windrow.planner.passes.grouped import Pass
     from windrow.slicing import Cuts, Window
 
 ALL_ROWS = "true"
@@ -251,6 +251,25 @@ class WovenPass(BatchPass):
             # The keys in full: they may be those of a class that is served by another copy alone.
             copies.append({"keys": list(copy.keys), "word": copy.word, "strands": strands})
         return {"kind": "woven", "copies": copies}
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> WovenPass:
+        """The pass that a record tells of; the types of keys are those that the demands say."""
+        types = {
+            key: of_type
+            for demand in demands.values()
+            for key, of_type in zip(demand.keys, demand.key_types, strict=True)
+        }
+        return cls(
+            tuple(
+                Copy(
+                    {key: types[key] for key in copy["keys"]},
+                    tuple(Pass.from_record(strand, demands) for strand in copy["strands"]),
+                    int(copy["word"]),  # it becomes a part of SQL
+                )
+                for copy in record["copies"]
+            )
+        )
 
     def _mask(self, copy: Copy, strands: Sequence[Pass]) -> int:
         """The bits of the predicates of some classes."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 LARGE_SECONDS, SMALL_SECONDS = 1.0, 0.25
 """The final work of a batch from which on tasks share it, and below which the driver takes it back."""
 UNEVEN = 1.3
-"""How much more than its part a node may have to do."""
+"""How many times as much as in the best placement the busiest node may have to do, before operators move."""
 
 
 def settle(draft: Draft) -> Draft:

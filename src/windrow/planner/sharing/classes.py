@@ -2,7 +2,7 @@
 
 Queries of a class have the same stream, tables, WHERE and GROUP BY; their aggregates may differ, since a
 slice holds the partials of all of them, each once. A predicate or a grouping that another one covers is
-served from the same pass over the rows (see `woven_passes.py`), but has slices of its own.
+served from the same pass over the rows (see `passes/woven.py`), but has slices of its own.
 Source: Golab 2006, §8.3, rules SS1, SS2 and CS1 to CS3; Shein 2019, §2.4.1.
 """
 

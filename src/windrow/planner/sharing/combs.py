@@ -67,7 +67,7 @@ class Combs:
         return len(self) <= MOST_COMBS and exactly(self.cuts, self.granule)
 
     def joined(self, other: Combs) -> Combs:
-        """The cuts of both; one of the two itself where it has those of the other."""
+        """The combs with the cuts of these combs and of others; no new ones if either set has all cuts."""
         new = ~self._covered(other.periods, other.phases)
         if not new.any():
             return self
@@ -79,7 +79,7 @@ class Combs:
         return Combs(np.concatenate([self.periods[old], periods]), np.concatenate([self.phases[old], phases]))
 
     def _covered(self, periods: Array, phases: Array) -> Array:
-        """Which combs are inside one of these."""
+        """For each comb, by its period and phase, whether all its cuts are among those of one of these."""
         divides = periods[:, None] % self.periods == 0
         return (divides & ((phases[:, None] - self.phases) % self.periods == 0)).any(axis=1)
 

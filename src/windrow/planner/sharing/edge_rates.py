@@ -42,7 +42,7 @@ class EdgeRates:
         return self._known.setdefault(combs, combs)
 
     def joined(self, one: Combs, other: Combs) -> Combs:
-        """The cuts of both."""
+        """The combs with the cuts of two sets of combs, joined once however often they are asked for."""
         if (one, other) not in self._joined:
             self._make_room()
             self._joined[one, other] = self.known(one.joined(other))

@@ -47,7 +47,7 @@ ONE_BY_ONE = 20
 RATE, GROUPS = 10_000.0, 100.0
 """Rows a second and groups a slice that are assumed before any were seen."""
 WORTH_IT = 0.95
-"""The part of its present cost that a class must come down to, for a change of its trees."""
+"""The part of its present cost that a class must come down to, for a change of its trees or operators."""
 SEPARATE = ("no_share", "weave_share", "insert_then_weave")
 """Optimizers whose trees each have a pass of their own."""
 

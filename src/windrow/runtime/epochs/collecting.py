@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from windrow.errors import QueryFailed, SourceError
 from windrow.planner.passes.pack import plan_passes
-from windrow.runtime.epochs.blame import check_that_some_run, culprits
+from windrow.runtime.epochs.culprits import check_that_some_run, culprits
 from windrow.runtime.logs import LOG
 from windrow.runtime.spark.blame import Unclear, Unreadable
 from windrow.runtime.spark.collect import collect, read_table, tally_batch

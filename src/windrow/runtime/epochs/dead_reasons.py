@@ -83,7 +83,7 @@ def dead_reasons(dead: DataFrame) -> list[DeadReason]:
     return [DeadReason(row["rows"], row[REASON], row[REFUSED_RAW], row[REFUSED_FILE]) for row in found]
 
 
-def listed(reasons: Sequence[DeadReason], dead: int) -> str:
+def lines_of_reasons(reasons: Sequence[DeadReason], dead: int) -> str:
     """Reasons of so many dead letters, a line each and a line for its row, indented."""
     others = dead - sum(reason.rows for reason in reasons)
     lines = [*map(str, reasons), *([f"{others:,} × other reasons"] if others > 0 else [])]
@@ -109,7 +109,7 @@ class DeadOfRun:
         count = f"{self.dead:,} of {self.rows:,} rows of this run"
         return (
             f"dead letters of stream '{self.stream}': {count}; eng.dead('{self.stream}') has them\n"
-            f"{listed(self.reasons, self.dead)}"
+            f"{lines_of_reasons(self.reasons, self.dead)}"
         )
 
 

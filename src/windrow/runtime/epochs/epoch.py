@@ -26,7 +26,7 @@ from py4j.protocol import Py4JError
 from windrow.columns import END_OF_TIME, QUERY
 from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed
-from windrow.runtime.epochs.blame import Suspects, check_that_some_run
+from windrow.runtime.epochs.culprits import Suspects, check_that_some_run
 from windrow.runtime.epochs.epoch_log import log_epoch
 from windrow.runtime.epochs.outcome import Answers, queries_after, queries_of, report_of
 from windrow.runtime.epochs.report import EpochReport

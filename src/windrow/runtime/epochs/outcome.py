@@ -11,7 +11,7 @@ from windrow.runtime.epochs.report import EpochReport
 from windrow.runtime.state.answering import Answered
 
 if TYPE_CHECKING:
-    from windrow.runtime.epochs.blame import Suspects
+    from windrow.runtime.epochs.culprits import Suspects
     from windrow.runtime.epochs.part import Part
     from windrow.runtime.home.records import StoredQuery
     from windrow.runtime.home.results import ResultWriter

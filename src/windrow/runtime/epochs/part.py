@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from windrow.runtime.state.current_plan import Planned
     from windrow.runtime.state.queries import RunningQuery
 
-NOTHING = Tally(None, 0, 0, 0)
+NO_ROWS = Tally(None, 0, 0, 0)
+"""The tally of a batch without rows, and of what is no batch."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Part:
     proposal: PhysicalPlan | None = None
     """The plan of the background's that was looked at."""
     batch: int | None = None
-    tally: Tally = NOTHING
+    tally: Tally = NO_ROWS
     tables: Mapping[int, Sequence[pa.Table]] = field(default_factory=dict)
     """What was collected for each operator, by its number: a table from each of its passes."""
     experience: Experience | None = None

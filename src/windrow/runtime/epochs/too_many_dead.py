@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from windrow.errors import MostlyDead, SourceError
-from windrow.runtime.epochs.dead_reasons import TO_CHECK, dead_reasons, listed
+from windrow.runtime.epochs.dead_reasons import TO_CHECK, dead_reasons, lines_of_reasons
 from windrow.runtime.spark.refused import dead_rows
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def check_first_batch(
     count = f"{tally.dead:,} of its first {tally.rows:,} rows"
     raise MostlyDead(
         f"dead letters of stream '{stream.name}': {count}, so none of them is taken in\n"
-        f"{listed(reasons, tally.dead)}\n{TO_CHECK}; then run it again, in this home too, which is "
+        f"{lines_of_reasons(reasons, tally.dead)}\n{TO_CHECK}; then run it again, in this home too, which is "
         "as it was. If the rows are as they should be, say with MAX DEAD (max_dead) how many may be dead"
     )
 

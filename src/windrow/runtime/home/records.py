@@ -180,11 +180,11 @@ class StoredInput:
 
 @dataclass(frozen=True)
 class PlanChange:
-    """What is another in one plan than in the plan before it."""
+    """What a plan has that the plan before it did not have so."""
 
     inputs: Sequence[StoredInput] = ()
     operators: Sequence[StoredOperator] = ()
-    """Those that are new, or other than they were."""
+    """The operators that are new, or other than in the plan before."""
     gone: Sequence[int] = field(default_factory=list)
     """The numbers of operators that are no more."""
 

@@ -86,6 +86,8 @@ class Executor:
         for work in works:
             try:
                 state = self._state(work.plan, work.evaluated, work.fresh, work.apart)
+                # An operator that a task holds cannot answer here: its work goes to the task, with that of
+                # all others, and so takes another way than `push` and `advance`.
                 if isinstance(state.operator, TaskOperator):
                     away.append((work, state.operator, state.spec))
                     state.spec = state.spec.answered()  # if not, the epoch fails, and the state is dropped
@@ -125,9 +127,10 @@ class Executor:
         its state."""
         with self._lock(plan.id):
             operator = self._state(plan, evaluated, NOBODY, NOBODY).operator
+            # Only a task may have left open when it answers next: what is committed says so then.
             if isinstance(operator, TaskOperator) and operator.held.next_end is None:
                 read = self._read_back(plan, OperatorSpec.of(plan, NOBODY, NOBODY), evaluated)
-                assert isinstance(read, SharedAggregate)
+                assert isinstance(read, SharedAggregate)  # no other kind is ever on a node
                 operator.held = HeldByTask.of(read)
             return operator.closes(until)
 

@@ -24,7 +24,9 @@ class HeldByTask:
     next_end: int | None = None
     """When a window is evaluated next; None: nobody has asked."""
     closed: pa.Table | None = None
+    """At rest: the slices that the last epoch closed and that a window still needs."""
     open: pa.Table | None = None
+    """At rest: the slices that may still receive rows."""
 
     @classmethod
     def of(cls, operator: SharedAggregate) -> HeldByTask:
@@ -43,11 +45,3 @@ class HeldByTask:
         """Whether advancing that far could answer anything."""
         assert self.next_end is not None
         return self.next_end <= until
-
-    def closed_slices(self) -> pa.Table | None:
-        """At rest: the slices that the last epoch closed and that a window still needs."""
-        return self.closed
-
-    def open_slices(self) -> pa.Table | None:
-        """At rest: the slices that may still receive rows."""
-        return self.open

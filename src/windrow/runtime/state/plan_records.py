@@ -11,15 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from windrow.aggregates.contents import contents_of
 from windrow.logical.patterns import UpdatePattern
-from windrow.planner.passes.base import partials_of
 from windrow.planner.passes.experience import Experience
-from windrow.planner.passes.grouped import Pass
-from windrow.planner.passes.lifted import LiftedPass, lifted_in_python
-from windrow.planner.passes.rows import RowPass
-from windrow.planner.passes.selected import SelectedPass
-from windrow.planner.passes.woven import Copy, WovenPass
+from windrow.planner.passes.recorded import from_record
 from windrow.planner.plan import Edge, InputPlan, MemberPlan, OperatorPlan, PhysicalPlan, Price, SharingClass
 from windrow.planner.rules.choose import chosen_for
 from windrow.runtime.home.records import PlanChange, StoredInput, StoredMember, StoredOperator
@@ -136,8 +130,14 @@ def _read_input(stored: StoredInput, operators: Mapping[int, OperatorPlan], *, p
             )
     demands = {number: operator.demands[stored.stream] for number, operator in operators.items()}
     made = _passes(given["passes"], demands) if passes else ()
-    # Values that were not worth being counted are tried again with the batch after the next.
-    uncounted = {shared.place: 1 for shared in made if isinstance(shared, Pass) and shared.row_by_row}
+    experience = Experience(
+        frozenset(learned["scattered"]),
+        frozenset(map(frozenset, learned["crowded"])),
+        learned["groups"],
+        weaves=learned["weaves"],
+    )
+    for shared in made:
+        experience = shared.recalled(experience)
     return InputPlan(
         stored.stream,
         made,
@@ -145,61 +145,17 @@ def _read_input(stored: StoredInput, operators: Mapping[int, OperatorPlan], *, p
         given["nodes"],
         given["rate"],
         given["rate_observed"],
-        Experience(
-            frozenset(learned["scattered"]),
-            frozenset(map(frozenset, learned["crowded"])),
-            learned["groups"],
-            uncounted,
-            learned["weaves"],
-        ),
+        experience,
     )
 
 
 def _passes(records: Sequence[Mapping[str, Any]], demands: Mapping[int, Demand]) -> tuple[BatchPass, ...]:
     """The passes that were written down; none, to be planned anew, if they are not for these operators."""
     try:
-        passes = tuple(_pass(one, demands) for one in records)
+        passes = tuple(from_record(one, demands) for one in records)
     except (KeyError, IndexError, ValueError):
         return ()
     return passes if {number for shared in passes for number in shared.demands} == demands.keys() else ()
-
-
-def _pass(record: Mapping[str, Any], all_demands: Mapping[int, Demand]) -> BatchPass:
-    if record["kind"] == "woven":
-        types = {
-            key: of_type
-            for demand in all_demands.values()
-            for key, of_type in zip(demand.keys, demand.key_types, strict=True)
-        }
-        return WovenPass(
-            tuple(
-                Copy(
-                    {key: types[key] for key in copy["keys"]},
-                    tuple(_grouped(strand, all_demands) for strand in copy["strands"]),
-                    int(copy["word"]),  # it becomes a part of SQL
-                )
-                for copy in record["copies"]
-            )
-        )
-    demands = {number: all_demands[number] for number in record["for"]}
-    if record["kind"] == "rows":
-        return RowPass(demands, partials_of(demands))
-    if record["kind"] == "selected":
-        return SelectedPass(demands)
-    if record["kind"] == "lifted":
-        partials = dict.fromkeys(p for demand in demands.values() for p in lifted_in_python(demand))
-        return LiftedPass(demands, tuple(partials), record["ordered"])
-    if record["kind"] == "values":
-        items = (item for demand in demands.values() for item in demand.aggregates)
-        known = {str(contents): contents for contents in map(contents_of, items) if contents is not None}
-        return Pass(demands, contents=known[record["of"]], row_by_row=record["row_by_row"])
-    return _grouped(record, all_demands)
-
-
-def _grouped(record: Mapping[str, Any], all_demands: Mapping[int, Demand]) -> Pass:
-    demands = {number: all_demands[number] for number in record["for"]}
-    partials = partials_of(demands)
-    return Pass(demands, tuple(partials[place] for place in record["partials"]))
 
 
 def _cuts(read: InputPlan) -> dict[int, Any]:

@@ -43,7 +43,7 @@ class UncountedRows:
     """The rows that a window of rows has not counted: others may still come before them."""
 
     since: datetime
-    """Those with this event time, and later ones."""
+    """Rows with this event time or a later one are not counted."""
 
     def __str__(self) -> str:
         return f"the rows from {_plain(self.since)} on"

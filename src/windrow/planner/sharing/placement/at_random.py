@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from windrow.planner.sharing.cost import CostModel
     from windrow.planner.sharing.window_set import Windows
 
-Choice = Callable[[int], int]
-"""Which of so many."""
+NodeChooser = Callable[[int], int]
+"""Which of so many nodes."""
 
 
 def g_rand(
@@ -79,7 +79,7 @@ def _placed(
     cost: CostModel,
     number: int,
     together: bool,
-    choose_node: Choice,
+    choose_node: NodeChooser,
     choose_tree: Callable[[int, int], int],
 ) -> Placement:
     nodes = Nodes(cost, number)
@@ -94,12 +94,12 @@ def _placed(
     return nodes.placed(name)
 
 
-def _at_random(seed: int) -> Choice:
+def _at_random(seed: int) -> NodeChooser:
     generator = np.random.default_rng(seed)
     return lambda number: int(generator.integers(number))
 
 
-def _in_turn(nodes: int) -> Choice:
+def _in_turn(nodes: int) -> NodeChooser:
     turns = cycle(range(nodes))
     return lambda number: next(turns)
 
