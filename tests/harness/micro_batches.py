@@ -36,7 +36,7 @@ class Feed:
         }
         self._staging = self._stagings[streams[0]]
         self._epochs = Epochs(engine.spark, home, self._plan, self._executor, log)
-        self._home, self._log = home, log
+        self._home, self._log, self._registry = home, log, engine._registry
 
     def batch(self, frame, number):
         """Commit a batch; what became of it, or None if it had been committed before."""
@@ -82,6 +82,11 @@ class Feed:
         """The plan that runs."""
         return self._plan.plan
 
+    @property
+    def experience(self):
+        """What is known of the passes over the first stream."""
+        return self._staging.planning.experience
+
     def plan_in_the_home(self):
         """The plan that another engine would find."""
         return CurrentPlan(self._home, self._plan.settings, self._queries).plan
@@ -101,6 +106,19 @@ class Feed:
         with self._staging.beating(self._queries) as part:
             if part is not None:
                 self._epochs.run(part)
+
+    def not_told_of(self, name):
+        """As if the engine had not been told of a query that its home has; until the function that this returns
+        is called."""
+        registry = self._registry
+        query = registry.queries[name]
+        registry.queries = {other: known for other, known in registry.queries.items() if other != name}
+        self._plan.forget()
+
+        def tell():
+            registry.queries = registry.queries | {name: query}
+
+        return tell
 
     def seal(self, stream=None):
         """Nothing comes to a stream any more: answer every window that is open."""

@@ -92,10 +92,11 @@ def test_a_failed_epoch_leaves_plan_and_states_as_the_home_has_them(spark, tmp_p
             def fail():
                 raise ZeroDivisionError("not now")
 
-            before = feed.plan
+            before, learned = feed.plan, feed.experience
             with at_steps(once(step, fail)), pytest.raises(ZeroDivisionError):
                 feed.batch(events(spark, 30, 45), 2)
             assert feed.plan is before
+            assert feed.experience is learned
             assert_same(feed.plan_in_the_home(), before)
             # An epoch that has begun leaves none of its states; before that they are as they were.
             assert set(feed.check_states()) == (set(before.operators) if step == "batch staged" else set())

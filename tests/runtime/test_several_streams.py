@@ -5,6 +5,8 @@ The answers are recomputed from all that was fed: the rows before the joint wate
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -178,3 +180,34 @@ def test_answers_do_not_depend_on_the_epochs(spark, tmp_path_factory, steps):
                 held = feeding(engine, LEFT, RIGHT)
                 feed = held.__enter__()
         held.__exit__(None, None, None)
+
+
+def test_a_query_that_the_home_has_keeps_its_state_though_another_stream_commits_while_it_is_found(
+    spark, tmp_path
+):
+    """An engine is told of it while an epoch that does not know of it is under way."""
+    counts = f"SELECT COUNT(*) AS n FROM {RIGHT} [RANGE 10 SECONDS SLIDE 5 SECONDS]"
+    with engine_in(spark, tmp_path) as engine:
+        engine.query("here", f"SELECT ts, v FROM {LEFT}")
+        engine.query("elsewhere", counts)
+        with feeding(engine, LEFT, RIGHT) as feed:
+            feed.together({RIGHT: (events(spark, 0, 9), 0)})
+            (operator,) = feed.plan.operators
+        with feeding(engine, LEFT, RIGHT) as feed, ExitStack() as later:
+            tell = feed.not_told_of("elsewhere")
+            commits = []
+
+            def comes():
+                tell()
+                commits.append(later.enter_context(feed.staged({RIGHT: (events(spark, 9, 20), 1)})))
+
+            with (
+                feed.staged({LEFT: (events(spark, 0, 10), 0)}) as commit,
+                at_steps(once("queries answered", comes)),
+            ):
+                commit(LEFT)
+            assert operator in feed.plan_in_the_home().operators
+            commits[0](RIGHT)
+            assert_same(feed.plan_in_the_home(), feed.plan)
+        answers = engine.results("elsewhere").orderBy("window_end").collect()
+        assert [(row.window_end.timestamp(), row.n) for row in answers] == [(5, 50), (10, 100), (15, 100)]
