@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from windrow.api import registry
 from windrow.errors import QueryFailed
 from windrow.runtime import faults
 from windrow.runtime.epochs import collecting, epoch, stage
@@ -69,6 +70,8 @@ class Place:
     name: str
 
 
+BINDING = Place(registry, "bind")
+"""A statement is bound: (query, relations, …)."""
 ANALYSIS = Place(SparkAnalyst, "_ask")
 """Spark is asked what a statement gives: (analyst, statement, relations)."""
 STAGING = Place(stage.Staging, "staged")

@@ -98,6 +98,12 @@ def forget_in_definition(home, name, entry):
         catalog.define(found.name, found.kind, left)
 
 
+def forget_what_queries_are_bound_to(home):
+    """Take the records of bound plans out of a home, as if another Windrow had written them."""
+    with catalog_of(home) as catalog, catalog.transaction() as database:
+        database.execute("DELETE FROM bound")
+
+
 def set_format(home, number):
     """Let a home say that it has another format."""
     with catalog_of(home) as catalog, catalog.transaction() as database:

@@ -85,6 +85,12 @@ class QueriesTable(DescribedTable):
             )
         )
 
+    def bound_record(self, query: int) -> str | None:
+        """What the query of a number was bound to, as a record; None if it has to be bound each time."""
+        for (record,) in self.rows("SELECT record FROM bound WHERE query = ?", query):
+            return str(record)
+        return None
+
     @staticmethod
     def write_bound(database: sqlite3.Connection, records: Mapping[int, str]) -> None:
         """Remember what queries are bound to, as part of a transaction."""
