@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    import pyarrow as pa
-
 
 class QueriesTable(DescribedTable):
     """The table `queries`. Who adds one also writes down what Spark said about it."""
@@ -98,19 +96,9 @@ class QueriesTable(DescribedTable):
 
     # queries that come
 
-    def add_query(
-        self, name: str, sql: str, stream: str, schema: pa.Schema, retain: int | None = None
-    ) -> StoredQuery:
-        """Remember a query; the same text under the same name again is the same query."""
-        return self.add_queries([NewQuery(name, sql, stream, schema, retain)])[0]
-
-    def add_queries(self, queries: Iterable[NewQuery]) -> list[StoredQuery]:
-        """Remember queries, all or none."""
-        with self.transaction() as database:
-            return self.insert_queries(database, queries)
-
     def insert_queries(self, database: sqlite3.Connection, queries: Iterable[NewQuery]) -> list[StoredQuery]:
-        """Remember queries, as part of a transaction."""
+        """Remember queries, as part of a transaction; the same text under the same name again is the same
+        query."""
         added = []
         for new in queries:
             known = self.same_query(new)
