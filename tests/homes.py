@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tests.harness.on_disk import add_query
 from windrow.runtime.home.home import Home
 from windrow.runtime.home.records import Advance, DataFile, Epoch, Progress
 
@@ -27,9 +28,9 @@ def make_home(path: Path) -> None:
     home = Home(path)
     try:
         for stream in ("flights", ODD):
-            home.catalog.define(stream, "stream", {})
-        delays = home.catalog.add_query("delays", DELAYS, "flights", SCHEMA, retain=86_400_000_000 * 30)
-        broken = home.catalog.add_query("broken", "SELECT 1 / 0 AS delay FROM flights", "flights", SCHEMA)
+            home.define(stream, "stream", {})
+        delays = add_query(home.catalog, "delays", DELAYS, "flights", SCHEMA, retain=86_400_000_000 * 30)
+        broken = add_query(home.catalog, "broken", "SELECT 1 / 0 AS delay FROM flights", "flights", SCHEMA)
         progress = Progress(0, WATERMARK, WATERMARK, clock=CLOCK - 10, rows=1_200, late=3, dead=1)
         with home.catalog.transaction() as database:
             database.execute("INSERT INTO operators VALUES (1, 0, NULL, '[0, 0, 0]', NULL, 7, 560, 1)")

@@ -13,6 +13,7 @@ import windrow
 from tests.examples import examples
 from tests.harness.faults import ACCEPTING, ANALYSIS, at_steps, disturbed
 from tests.harness.on_disk import committed_files, committed_query
+from tests.harness.plans import stages_asked_for_at_once
 from tests.harness.readers import readers_stay, turn_taken
 from tests.oracle import assert_same_answers, recomputed, weights
 from tests.streams import SECOND, SQL, Files, assert_answers, engine_on, same_events
@@ -291,6 +292,12 @@ def test_many_queries_are_registered_by_one_question_to_spark(spark, files, tmp_
         assert len(engine.queries) == 51
         later = windrow.Engine(tmp_path / "home", spark=spark)
         assert later.explain() == engine.explain()
+
+
+def test_threads_that_ask_at_once_have_one_stage_of_a_stream(files, tmp_path):
+    """A plan may be shown while a thread begins to read: each would have its own idea of how far the stream is."""
+    first, second = stages_asked_for_at_once(engine_on(files, tmp_path / "home"), "events")
+    assert first is second
 
 
 def test_dropping_and_adding_under_the_same_name_is_another_query(spark, files, tmp_path):

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from windrow.api import registry, streams
 from windrow.errors import QueryFailed
 from windrow.runtime import faults
 from windrow.runtime.epochs import collecting, epoch, stage
@@ -69,6 +70,8 @@ class Place:
     name: str
 
 
+BINDING = Place(registry, "bind")
+"""A statement is bound: (query, relations, …)."""
 ANALYSIS = Place(SparkAnalyst, "_ask")
 """Spark is asked what a statement gives: (analyst, statement, relations)."""
 STAGING = Place(stage.Staging, "staged")
@@ -93,6 +96,8 @@ REFUSED_ROWS = Place(refused_tables, "_write")
 """Late rows or dead letters are written."""
 ACCEPTING = Place(Requests, "accept")
 """A request of another process is noted as done, in the transaction that does it."""
+MAKING_A_STAGE = Place(streams, "Staging")
+"""What stages the batches of a stream is made: (home, stream, …)."""
 READER_START = Place(Reader, "start")
 """Spark begins to read a stream: (reader)."""
 COMING_TO_REST = Place(stage.Staging, "rest")

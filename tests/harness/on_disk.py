@@ -11,6 +11,7 @@ from pathlib import Path
 from windrow.runtime.home.catalog import Catalog
 from windrow.runtime.home.compaction import Compactor
 from windrow.runtime.home.durable import force
+from windrow.runtime.home.records import NewQuery
 from windrow.runtime.home.slice_log import State, _index, _read, write_file
 
 
@@ -84,18 +85,31 @@ def compact(engine, clock=lambda: 0.0):
         Compactor(engine._home, clock).compact()
 
 
+def add_query(catalog, name, sql, stream, schema, retain=None):
+    """Write a query into the catalog that nobody has bound; the query as the catalog knows it."""
+    with catalog.transaction() as database:
+        (stored,) = catalog.insert_queries(database, [NewQuery(name, sql, (stream,), schema, retain)])
+    return stored
+
+
 def define(home, name, kind, definition):
     """Write a definition into the catalog, as nobody but an engine should."""
-    with catalog_of(home) as catalog:
-        catalog.define(name, kind, definition)
+    with catalog_of(home) as catalog, catalog.transaction() as database:
+        catalog.write_definition(database, name, kind, definition)
 
 
 def forget_in_definition(home, name, entry):
     """Take an entry out of a definition: those of earlier formats did not have it."""
     with catalog_of(home) as catalog:
         found = catalog.definition(name)
-        left = {key: value for key, value in found.definition.items() if key != entry}
-        catalog.define(found.name, found.kind, left)
+    left = {key: value for key, value in found.definition.items() if key != entry}
+    define(home, found.name, found.kind, left)
+
+
+def forget_what_queries_are_bound_to(home):
+    """Take the records of bound plans out of a home, as if another Windrow had written them."""
+    with catalog_of(home) as catalog, catalog.transaction() as database:
+        database.execute("DELETE FROM bound")
 
 
 def set_format(home, number):

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, wait
+
+from tests.harness.faults import MAKING_A_STAGE, disturbed
+
 
 def plans_of(engine):
     """The bound queries of an engine, by name."""
@@ -22,8 +26,9 @@ def declared_stream(engine, name):
 
 def wait_for_plans(engine):
     """Wait until the plans that are made in the background are made; the next epoch has them."""
-    for staging in engine._running.streams.stagings():
-        staging.planning.replanner.wait()
+    streams = engine._running.streams
+    for name in streams.names():
+        streams.staging(name).planning.replanner.wait()
 
 
 def cost_of_trees(engine):
@@ -43,3 +48,18 @@ def running_plan(engine):
 def tasks_asked_for(engine):
     """How many Spark tasks are to hold the trees: as the engine was told, or 1 since tasks have failed."""
     return engine._plan.settings.nodes
+
+
+def stages_asked_for_at_once(engine, stream):
+    """What two threads get that ask for the stage of a stream, the second while the first one's is made."""
+    ask, asked = engine._running.streams.staging, []
+    with ThreadPoolExecutor(1) as second:
+
+        def ask_too(number, call, *_):
+            if number == 1:
+                asked.append(second.submit(ask, stream))
+                wait(asked, timeout=0.2)  # time enough to be given another; whoever has to wait gets none
+            return call()
+
+        with disturbed(MAKING_A_STAGE, ask_too):
+            return ask(stream), asked[0].result()

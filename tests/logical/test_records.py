@@ -252,6 +252,17 @@ def test_a_new_column_with_the_name_of_an_alias_is_looked_at(bound, written, fre
     assert fresh(other).read(sql, written[sql]) is None
 
 
+def test_the_columns_that_a_star_stood_for_are_looked_at(written, fresh, relations):
+    """Also those with odd names; the star of a record stands for no others, so that others may come."""
+    sql, flights = "SELECT * FROM flights", relations["flights"]
+    for name in flights.columns:
+        other = replace(flights, columns=flights.columns | {name: pa.date32()})
+        assert fresh(other).read(sql, written[sql]) is None
+    more = replace(flights, columns={"before": pa.date32(), **flights.columns, "behind": pa.date32()})
+    again = fresh(more).read(sql, written[sql])
+    assert [output.name for output in again.outputs] == list(flights.columns)
+
+
 def test_a_record_does_not_hold_for_another_statement_spark_or_relation_that_is_away(one, fresh, around):
     sql, _, record = one
     assert fresh().read(sql.replace("a.name", "a.carrier"), record) is None

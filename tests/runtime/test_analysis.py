@@ -7,6 +7,7 @@ import pytest
 
 import windrow
 from tests.harness.faults import ANALYSIS, disturbed
+from tests.harness.on_disk import add_query
 from tests.streams import Files, assert_answers, engine_on, events, same_events
 from windrow.runtime.home.catalog import described
 from windrow.runtime.home.home import Home
@@ -132,7 +133,7 @@ def test_the_memory_is_bounded(tmp_path, monkeypatch):
     schema = pa.schema([("v", pa.int32())])
     for number in range(8):
         memory.note_described(str(number), schema)
-        memory.add_query(f"q{number}", "SELECT 1", "s", schema)
+        add_query(memory, f"q{number}", "SELECT 1", "s", schema)
     assert memory.rows("SELECT question FROM described ORDER BY 1") == [("6",), ("7",)]
     assert memory.described("7") == schema
     assert memory.described("5") is None

@@ -50,7 +50,7 @@ def test_a_home_that_runs_is_copied_at_every_step_and_each_copy_goes_on(spark, t
 @pytest.fixture
 def place(tmp_path):
     home = Home(tmp_path / "home")
-    home.catalog.define("s", "stream", {})
+    home.define("s", "stream", {})
     home.close()
     return tmp_path
 

@@ -14,7 +14,7 @@ import pytest
 
 import windrow
 from tests.harness.faults import at_steps, once
-from tests.harness.on_disk import committed_files, compact
+from tests.harness.on_disk import add_query, committed_files, compact
 from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
@@ -53,7 +53,7 @@ class Ages:
         self._running.enter_context(self.home.running())
         of_schema = [SCHEMA.set(2, pa.field(f"n{'' if i == 0 else i}", pa.int64())) for i in range(schemas)]
         self.queries = [
-            self.home.catalog.add_query(f"q{i}", "SELECT …", "s", of_schema[i % schemas], retain)
+            add_query(self.home.catalog, f"q{i}", "SELECT …", "s", of_schema[i % schemas], retain)
             for i in range(queries)
         ]
         self.log = SliceLog(self.home)
@@ -307,7 +307,7 @@ class Refused:
         self.home, self.epochs = Home(path), 0
         self._running = ExitStack()
         self._running.enter_context(self.home.running())
-        self.home.catalog.define("s", "stream", {"retain": 2 * DAY})
+        self.home.define("s", "stream", {"retain": 2 * DAY})
 
     def epoch(self, clock):
         path = self.home.new_path("late/s", self.epochs, "parquet")
@@ -438,7 +438,7 @@ def test_what_another_process_did_to_a_home_is_looked_at_when_an_engine_starts(t
     elsewhere = Home(tmp_path / "home")
     elsewhere.drop_query(other, 1.0)
     query = ages.queries[0]
-    elsewhere.catalog.add_query(query.name, query.sql, *query.streams, query.schema, 5_000_000)
+    add_query(elsewhere.catalog, query.name, query.sql, *query.streams, query.schema, 5_000_000)
     looked = Event()
     at_end = at_steps(once("compacted files removed", looked.set))
     with at_end, ages.home.running(), compactor.working():
@@ -453,7 +453,7 @@ def test_a_dropped_query_a_new_retain_and_a_failure_are_looked_at(tmp_path, smal
         ages.epoch(number, at=20 * number)
         compactor.compact()
     for query in ages.queries:
-        ages.home.catalog.add_query(query.name, query.sql, *query.streams, query.schema, 5_000_000)
+        add_query(ages.home.catalog, query.name, query.sql, *query.streams, query.schema, 5_000_000)
     with monkeypatch.context() as patch:
         patch.setattr(ages.home, "replace_files", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
@@ -486,7 +486,7 @@ def test_a_large_file_is_not_merged_around(tmp_path, small, monkeypatch):
 def test_a_query_that_stands_still_does_not_keep_the_answers_of_others(tmp_path, small):
     ages = Ages(tmp_path / "home", retain=10_000_000)
     compactor = Compactor(ages.home, lambda: 1.0)
-    ages.home.catalog.add_query("never", "SELECT …", "s", SCHEMA)  # the same schema, and no answer ever
+    add_query(ages.home.catalog, "never", "SELECT …", "s", SCHEMA)  # the same schema, and no answer ever
     never = ages.home.catalog.query("never").id
     for number in range(100):
         ages.epoch(number)

@@ -48,7 +48,7 @@ def home_of_format_4(path, stream):
     """A home in which a stream has been read, under its bare name."""
     make_home(path)
     home = Home(path)
-    home.catalog.define(stream, "stream", {})
+    home.define(stream, "stream", {})
     with home.running():
         home.commit(Epoch(1, 0.0, streams={stream: Advance(Progress(0, None, None), None)}))
     with home.catalog.transaction() as database:

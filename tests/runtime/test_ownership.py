@@ -13,6 +13,7 @@ from py4j.protocol import Py4JNetworkError
 
 import windrow
 from tests.harness.faults import at_steps, once
+from tests.harness.on_disk import add_query
 from tests.harness.readers import watched_reader
 from tests.streams import SQL, Files, assert_answers, engine_on, same_events
 from windrow.errors import HomeError
@@ -62,7 +63,7 @@ WRITES = {
 @pytest.mark.parametrize("what", WRITES)
 def test_who_lost_the_home_writes_nothing_and_names_who_has_it(what, tmp_path, held):
     home = Home(tmp_path / "home")
-    home.catalog.add_query("q", SQL, "s", pa.schema([("n", pa.int64())]))
+    add_query(home.catalog, "q", SQL, "s", pa.schema([("n", pa.int64())]))
     with home.catalog.transaction() as database:
         home.catalog.forget_files(database, ["results/replaced"], 0.0)
     first, second = taken_over(tmp_path / "home", held)

@@ -8,6 +8,7 @@ from contextlib import closing
 import pyarrow as pa
 import pytest
 
+from tests.harness.on_disk import add_query
 from windrow import StatementError, WindrowError
 from windrow.api.clients import add_queries, drop_queries, named_query, queries_in, resume_queries
 from windrow.api.homes import home_status
@@ -24,8 +25,8 @@ def home(tmp_path):
     """A home with the stream `readings` (ts, sensor, value) and the query `hourly` on it."""
     with closing(Home(tmp_path / "home")) as home:
         types = {"ts": "timestamp[us, tz=UTC]", "sensor": "string", "value": "double"}
-        home.catalog.define("readings", "stream", {"types": types, "timestamp": "ts"})
-        home.catalog.add_query("hourly", SQL, "readings", SCHEMA)
+        home.define("readings", "stream", {"types": types, "timestamp": "ts"})
+        add_query(home.catalog, "hourly", SQL, "readings", SCHEMA)
         yield home
 
 
@@ -172,7 +173,7 @@ def quarantine(home, *queries):
     """Let queries have failed, in epoch 7."""
     for name in queries:
         if name not in names(home):
-            home.catalog.add_query(name, SQL, "readings", SCHEMA)
+            add_query(home.catalog, name, SQL, "readings", SCHEMA)
         home.catalog.rows(
             "UPDATE queries SET started = 1, quarantined = 'it fails', quarantined_epoch = 7, answers = 5, "
             "latest_end = 9, complete_after = 3 WHERE name = ?",

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.harness.on_disk import add_query
 from windrow.errors import HomeError
 from windrow.runtime.epochs.sinks import catch_up, deliver
 from windrow.runtime.home import compaction, home
@@ -31,7 +32,7 @@ class Moving:
         self._running = ExitStack()
         self._running.enter_context(self.home.running())
         self.query, self.other = (
-            self.home.catalog.add_query(name, "SELECT …", "s", SCHEMA) for name in ("q", "other")
+            add_query(self.home.catalog, name, "SELECT …", "s", SCHEMA) for name in ("q", "other")
         )
 
     def epoch(self, number):

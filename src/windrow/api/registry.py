@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from windrow.api.own_functions import OwnFunctions
     from windrow.api.relations import Relations
-    from windrow.logical import BoundQuery
+    from windrow.logical import BoundQuery, Relation
     from windrow.runtime.home.home import Home
     from windrow.runtime.home.records import Request, StoredQuery
     from windrow.runtime.spark.analysis import SparkAnalyst
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bound:
-    """A query that has been bound and is not yet added."""
+    """A query that has been bound, now or by an earlier engine, and is not yet added."""
 
     new: NewQuery
     statement: Query
     plan: BoundQuery
     sink: Callable[[int, pa.Table], None] | None
+    is_kept: bool
+    """Whether the home has its plan, as a record that still holds."""
 
 
 class Registry:
@@ -67,6 +69,7 @@ class Registry:
         self._functions = functions
         self._clock = clock
         self._requests = Requests(home.catalog)
+        self._reader: tuple[Mapping[str, Relation], str, PlanRecords] | None = None
 
     def resume(self) -> None:
         """Take up the queries that the home has and this engine has not been told of.
@@ -91,9 +94,8 @@ class Registry:
                         self._relations.recall(stream)
                     if not all(map(self._relations.is_unbounded, stored.streams)):
                         continue  # a frame that can be read again, or one that this engine does not have
-                    record = written.get(stored.id)
-                    plan = None if record is None else records.read(stored.sql, record)
-                    if plan is None or result_schema(plan) != stored.schema:
+                    plan = _plan_in(records, stored, written.get(stored.id))
+                    if plan is None:
                         bound = self.bound(stored.name, select(stored.sql, stored.retain), None)
                         plan = bound.plan
                         if bound.new.schema != stored.schema:  # its stream was declared anew
@@ -120,7 +122,11 @@ class Registry:
         sink: Callable[[int, pa.Table], None] | None,
         adding: Mapping[str, Bound] | None = None,
     ) -> Bound:
-        """A query that could be added, also with those that are being added; nothing is kept yet."""
+        """A query that could be added, also with those that are being added; nothing is kept yet.
+
+        One that the home has, with the same text, is bound only if what the home has of its plan no longer
+        holds, and then to the columns that its results have: a star in it does not grow.
+        """
         known, before = self.queries.get(name.lower()), (adding or {}).get(name.lower())
         taken = known.stored if known is not None else before.new if before is not None else None
         if taken is not None:
@@ -130,23 +136,34 @@ class Registry:
                 *statement.name_span,
                 "use another name, or drop it",
             )
-        for table in statement.select.find_all(exp.Table):
-            self._relations.recall(table.name)
-        plan = bind(statement, self._relations.known, self._analyst, self._functions.known)
-        new = NewQuery(name, statement.select_sql, plan.streams, result_schema(plan), statement.retain)
         catalog = self._home.catalog
-        is_new = catalog.same_query(new) is None
+        stored = catalog.query(name)
+        if stored is not None and stored.sql != statement.select_sql:
+            stored = None  # a query of another text, which is refused below
+        plan = None if stored is None else _plan_in(self._records(), stored, catalog.bound_record(stored.id))
+        is_kept = plan is not None
+        if plan is None:
+            for table in statement.select.find_all(exp.Table):
+                self._relations.recall(table.name)
+            had = [] if stored is None else stored.schema.names
+            plan = bind(statement, self._relations.known, self._analyst, self._functions.known, had)
+        new = NewQuery(name, statement.select_sql, plan.streams, result_schema(plan), statement.retain)
+        is_new = not is_kept and catalog.same_query(new) is None
         sealed = [s for s in plan.streams if self._relations.is_unbounded(s) and catalog.progress(s).sealed]
         if is_new and len(sealed) == len(plan.streams):
             raise WindrowError(
                 f"stream '{sealed[0]}' is sealed in this home: a new query would see no rows, and a "
                 "seal is not taken back; use another home, and run there without seal=True (--seal)"
             )
-        return Bound(new, statement, plan, sink)
+        return Bound(new, statement, plan, sink, is_kept)
 
     def _records(self) -> PlanRecords:
-        """What reads and writes bound plans, as long as no relation is declared anew."""
-        return PlanRecords(self._relations.recalled, surroundings(self._analyst.settings))
+        """What reads and writes bound plans; the same one as long as relations and Spark's settings stay,
+        since it remembers what plans have in common."""
+        known, settings = self._relations.known, surroundings(self._analyst.settings)
+        if self._reader is None or self._reader[0] is not known or self._reader[1] != settings:
+            self._reader = known, settings, PlanRecords(self._relations.recalled, settings)
+        return self._reader[2]
 
     def keep(self, adding: Mapping[str, Bound], answering: list[Request] | None = None) -> None:
         """Add bound queries, by one transaction, which also answers the requests for them.
@@ -157,7 +174,9 @@ class Registry:
             return
         new = [bound.new for bound in adding.values()]
         records = self._records()
-        written = [records.write(bound.statement, bound.plan) for bound in adding.values()]
+        written = [
+            None if bound.is_kept else records.write(bound.statement, bound.plan) for bound in adding.values()
+        ]
         stored: list[StoredQuery] | None = None
         while stored is None:
             try:
@@ -286,6 +305,12 @@ class Registry:
             self._home.forget_queries(database, stored, self._clock())
             Requests.accept(database, group)
         self.let_go({query.id for query in stored})
+
+
+def _plan_in(records: PlanRecords, stored: StoredQuery, record: str | None) -> BoundQuery | None:
+    """The plan of a query as the home has it; None if it has none, or one that no longer holds."""
+    plan = None if record is None else records.read(stored.sql, record)
+    return plan if plan is not None and result_schema(plan) == stored.schema else None
 
 
 def _with_sink(now: StoredQuery, before: StoredQuery) -> StoredQuery:

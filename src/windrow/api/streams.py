@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from windrow.runtime.epochs.stage import Staging
@@ -40,6 +41,7 @@ class Streams:
         self._executor = executor
         self._clock = clock
         self._stagings: dict[str, Staging] = {}
+        self._making = Lock()
 
     def names(self) -> list[str]:
         """The streams that queries are over."""
@@ -54,19 +56,20 @@ class Streams:
         return [name for name in self.names() if not self.relations.is_unbounded(name)]
 
     def staging(self, name: str) -> Staging:
-        """What stages the batches of a stream."""
-        if name not in self._stagings:
-            stream, files = self.relations.stream(name), self.relations.file_source(name)
-            self._stagings[name] = Staging(self._home, stream, self._plan, self._executor, self._clock, files)
-        return self._stagings[name]
-
-    def stagings(self) -> list[Staging]:
-        """What has staged batches since `forget`."""
-        return list(self._stagings.values())
+        """What stages the batches of a stream: a single one, also if threads ask for it at once, since it
+        knows how far the stream is and whose turn it is."""
+        with self._making:
+            if name not in self._stagings:
+                stream, files = self.relations.stream(name), self.relations.file_source(name)
+                self._stagings[name] = Staging(
+                    self._home, stream, self._plan, self._executor, self._clock, files
+                )
+            return self._stagings[name]
 
     def forget(self) -> None:
         """Read anew from the home how far each stream is: another engine has gone on with it."""
-        self._stagings.clear()
+        with self._making:
+            self._stagings.clear()
 
     def queries_of(self, name: str, columns: frozenset[str] | None = None) -> list[RunningQuery]:
         """The queries on a stream; those that need no other columns, if some are given."""

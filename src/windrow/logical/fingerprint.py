@@ -1,12 +1,16 @@
-"""What the binding of a statement depended on, as a short text: equal texts, equal plans.
+"""What the binding of a statement depended on, as a short text: while it is equal, the plan still holds.
 
 A plan in a home is used in place of binding its statement again only if nothing that binding looks at has
-changed: the statement, the columns that it names, Spark with its settings, and Windrow's own code. What may
-change without a trace is a function of the user's; statements that may call one are never taken from a home.
+changed: the statement, the columns that it names, Spark with its settings, and Windrow's own code. A star
+names no columns; those that it stood for are in the plan, and it stands for no others as long as these are
+there, so a plan with a star holds although binding the statement as a new one would give more columns. What
+may change without a trace is a function of the user's; statements that may call one are never taken from a
+home.
 """
 
 from __future__ import annotations
 
+import json
 from functools import cache
 from hashlib import sha256
 from importlib.metadata import version
@@ -16,6 +20,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from windrow.aggregates import FUNCTIONS
+from windrow.columns import quoted
 from windrow.logical.bind.calls import canonical
 from windrow.logical.relation import Stream
 
@@ -48,30 +53,36 @@ def lasts(query: Query) -> bool:
 def surroundings(settings: Sequence[str]) -> str:
     """What all bindings of an engine depend on, as a short text: Windrow's code, the library that reads and
     writes SQL for it, and Spark's version and settings, as `SparkAnalyst.settings` has them."""
-    return _digest(_binding_code(), version("sqlglot"), *settings)
+    return _digest(*_binding_code(), *settings)
 
 
-def fingerprint(sql: str, relations: Iterable[Relation], surroundings: str) -> str:
-    """What the binding of a SELECT over these relations depends on, as a short text.
+def fingerprint(sql: str, plan: str, relations: Iterable[Relation], surroundings: str) -> str:
+    """What the binding of a SELECT over these relations, to a plan that is written as JSON, depends on.
 
-    Of a relation it looks at the columns that the text may name, also if in the end they are not used: a new
-    column may make a name ambiguous, or mean what was an alias before. Others may come and go.
+    Of a relation it looks at the columns that the SELECT may name, also if in the end they are not used: a
+    new column may make a name ambiguous, or mean what was an alias before. It looks at those that the plan
+    names as well: a star has been spelled out there. Others may come and go.
 
     >>> import pyarrow as pa
     >>> from windrow.logical import Table
     >>> before, after = Table("t", {"x": pa.int64()}), Table("t", {"x": pa.int64(), "day": pa.date32()})
     >>> [
-    ...     fingerprint(sql, [before], "") == fingerprint(sql, [after], "")
-    ...     for sql in ("SELECT MAX(x) FROM t", "SELECT x + 1 AS day FROM t GROUP BY day")
+    ...     fingerprint(sql, plan, [before], "") == fingerprint(sql, plan, [after], "")
+    ...     for sql, plan in (
+    ...         ("SELECT MAX(x) FROM t", '"`x`"'),
+    ...         ("SELECT x + 1 AS day FROM t GROUP BY day", '"`x` + 1"'),
+    ...         ("SELECT * FROM t", '"`x`"'),
+    ...         ("SELECT * FROM t", '"`x`", "`day`"'),
+    ...     )
     ... ]
-    [True, False]
+    [True, False, True, False]
     """
     spelled = sql.casefold()
-    return _digest(sql, surroundings, *(part for each in relations for part in _parts(each, spelled)))
+    return _digest(sql, surroundings, *(part for each in relations for part in _parts(each, spelled, plan)))
 
 
-def _parts(relation: Relation, spelled: str) -> Iterator[str]:
-    """What binding looks at in a relation, for a statement that is spelled so."""
+def _parts(relation: Relation, spelled: str, plan: str) -> Iterator[str]:
+    """What binding looks at in a relation, for a statement that is spelled so and became this plan."""
     always = None
     if isinstance(relation, Stream):
         always = relation.timestamp
@@ -79,8 +90,10 @@ def _parts(relation: Relation, spelled: str) -> Iterator[str]:
     else:
         yield f"table {relation.name!r}"
     for name, of_type in relation.columns.items():
-        # In backquotes, one that belongs to the name is written twice.
-        if name == always or name.casefold().replace("`", "``") in spelled:
+        # In backquotes, one that belongs to the name is written twice. A plan has all names in backquotes.
+        written = quoted(name)
+        named = json.dumps(written, ensure_ascii=False)[1:-1] in plan
+        if name == always or named or written[1:-1].casefold() in spelled:
             yield f"{name!r} {of_type}"
 
 
@@ -90,16 +103,16 @@ def _digest(*parts: str) -> str:
 
 
 @cache
-def _binding_code() -> str:
-    """The code that binds, as a short text.
+def _binding_code() -> tuple[str, str]:
+    """The code that binds, as a short text, and the version of the library that it reads SQL with.
 
-    Nobody has to remember to raise a number when it changes. Takes 2 ms, once a process.
+    Nobody has to remember to raise a number when it changes. Takes 3 ms, once a process.
     """
     digest = sha256()
     for package in BINDING:
         for source in _sources(files(package)):
             digest.update(source.read_bytes())
-    return digest.hexdigest()
+    return digest.hexdigest(), version("sqlglot")
 
 
 def _sources(folder: Traversable) -> Iterator[Traversable]:

@@ -56,6 +56,9 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 LINES = 7
+REMEMBERED = 10_000
+"""How many different lines a reader remembers, before it begins anew: an engine may run for months, and its
+queries come and go."""
 JOIN = re.compile(
     r"(?:(?:LEFT|INNER|CROSS) )?JOIN (`(?:[^`]|``)+`) AS `(?:[^`]|``)+`(?: ON (.+))?", re.DOTALL
 )
@@ -103,8 +106,9 @@ class PlanRecords:
         return self._plan(lines, sources)
 
     def _seal(self, sql: str, sources: Sources, lines: Sequence[str]) -> str:
-        depends = fingerprint(sql, sources.relations, self._surroundings)
-        return sha256("\n".join([depends, *lines]).encode(errors="backslashreplace")).hexdigest()
+        plan = "\n".join(lines)
+        depends = fingerprint(sql, plan, sources.relations, self._surroundings)
+        return sha256(f"{depends}\n{plan}".encode(errors="backslashreplace")).hexdigest()
 
     def _sources(self, line: str) -> Sources | None:
         """What the rows come from, as it is declared now; None if it is not, or the line is damaged."""
@@ -117,6 +121,8 @@ class PlanRecords:
         return self._known_sources[line]
 
     def _plan(self, lines: Sequence[str], sources: Sources) -> BoundQuery | None:
+        if len(self._made) > REMEMBERED:
+            self._made.clear()
         parts = []
         for line, make in zip(lines[1:], PARTS, strict=True):
             if (make, line) not in self._made:

@@ -53,9 +53,13 @@ def bind(
     relations: Mapping[str, Relation],
     spark: Analyst,
     functions: Mapping[str, Function] = FUNCTIONS,
+    had: Sequence[str] = (),
 ) -> BoundQuery:
-    """The plan of a query over known relations, with these aggregate functions."""
-    return _Binder(query, relations, spark, functions).bind()
+    """The plan of a query over known relations, with these aggregate functions.
+
+    `had`: the result columns of a query that was bound before. A star in it does not grow.
+    """
+    return _Binder(query, relations, spark, functions, had).bind()
 
 
 class _Binder:
@@ -65,8 +69,10 @@ class _Binder:
         relations: Mapping[str, Relation],
         spark: Analyst,
         functions: Mapping[str, Function],
+        had: Sequence[str],
     ) -> None:
         self.query = query
+        self.had = had
         self.select = query.select
         self.relations = relations
         self.spark = spark
@@ -286,7 +292,10 @@ class _Binder:
     def _rows(self, source: str, joins: Sequence[AskedSql], where: str | None) -> list[Output]:
         """The result columns of a query without a window: Spark SQL over the rows."""
         self._refuse_hints()
-        items = without_stars(self.select.selects, self.scope)
+        # What is written beside a star, or given by the engine, was no column of the star.
+        others = {self._output_name(item).lower() for item in self.select.selects if not item.is_star}
+        had = [name for name in self.had if name.lower() not in RESERVED | others]
+        items = without_stars(self.select.selects, self.scope, had)
         names = [self._output_name(item) for item in items]
         self._check_names(items, names)
         expressions = [spark_sql(self.scope.resolve(_unaliased(item))) for item in items]

@@ -12,16 +12,24 @@ if TYPE_CHECKING:
     from windrow.logical.bind.scope import Scope
 
 
-def without_stars(items: Sequence[exp.Expr], scope: Scope) -> list[exp.Expr]:
-    """The items of a SELECT list, with columns in place of stars; errors about them point at the star."""
-    return [spelled for item in items for spelled in _spelled_out(item, scope)]
+def without_stars(items: Sequence[exp.Expr], scope: Scope, had: Sequence[str] = ()) -> list[exp.Expr]:
+    """The items of a SELECT list, with columns in place of stars; errors about them point at the star.
+
+    `had`: the columns that the stars stood for when the query was first bound. They stand for these again, in
+    that order, whatever columns the relations have gained; if one of these is no longer there, for all.
+    """
+    spelled = [list(_spelled_out(item, scope)) if item.is_star else [item] for item in items]
+    place = {name: number for number, name in enumerate(had)}
+    stars = [number for number, item in enumerate(items) if item.is_star]
+    if place and place.keys() <= {column.name for number in stars for column in spelled[number]}:
+        for number in stars:
+            kept = [column for column in spelled[number] if column.name in place]
+            spelled[number] = sorted(kept, key=lambda column: place[column.name])
+    return [item for group in spelled for item in group]
 
 
 def _spelled_out(item: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
     star = item.this if isinstance(item, exp.Column) else item
-    if not isinstance(star, exp.Star):
-        yield item
-        return
     if any(star.args.values()):
         raise scope.problem("* EXCEPT is not supported yet", item, "name the columns")
     wanted = item.table if isinstance(item, exp.Column) else ""

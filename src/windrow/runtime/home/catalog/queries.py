@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
-    import pyarrow as pa
-
 
 class QueriesTable(DescribedTable):
     """The table `queries`. Who adds one also writes down what Spark said about it."""
@@ -95,6 +93,12 @@ class QueriesTable(DescribedTable):
             )
         )
 
+    def bound_record(self, query: int) -> str | None:
+        """What the query of a number was bound to, as a record; None if it has to be bound each time."""
+        for (record,) in self.rows("SELECT record FROM bound WHERE query = ?", query):
+            return str(record)
+        return None
+
     @staticmethod
     def write_bound(database: sqlite3.Connection, records: Mapping[int, str]) -> None:
         """Remember what queries are bound to, as part of a transaction."""
@@ -102,19 +106,9 @@ class QueriesTable(DescribedTable):
 
     # queries that come
 
-    def add_query(
-        self, name: str, sql: str, stream: str, schema: pa.Schema, retain: int | None = None
-    ) -> StoredQuery:
-        """Remember a query; the same text under the same name again is the same query."""
-        return self.add_queries([NewQuery(name, sql, (stream,), schema, retain)])[0]
-
-    def add_queries(self, queries: Iterable[NewQuery]) -> list[StoredQuery]:
-        """Remember queries, all or none."""
-        with self.transaction() as database:
-            return self.insert_queries(database, queries)
-
     def insert_queries(self, database: sqlite3.Connection, queries: Iterable[NewQuery]) -> list[StoredQuery]:
-        """Remember queries, as part of a transaction."""
+        """Remember queries, as part of a transaction; the same text under the same name again is the same
+        query."""
         added = []
         for new in queries:
             known = self.same_query(new)

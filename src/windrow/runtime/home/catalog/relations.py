@@ -15,11 +15,6 @@ if TYPE_CHECKING:
 class RelationsTable(Database):
     """The table `relations`."""
 
-    def define(self, name: str, kind: str, definition: dict[str, Any]) -> None:
-        """Remember a relation, or its new definition."""
-        with self.transaction() as database:
-            self.write_definition(database, name, kind, definition)
-
     @staticmethod
     def write_definition(
         database: sqlite3.Connection, name: str, kind: str, definition: dict[str, Any] | None
