@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import windrow
-from tests.harness.on_disk import committed_files, committed_query
+from tests.harness.on_disk import add_query, committed_files, committed_query
 from tests.streams import Files, engine_on
 from windrow.runtime.epochs.report import EpochReport
 from windrow.runtime.home import compaction, home
@@ -55,7 +55,7 @@ def test_all_go_by_the_column_that_is_declared(spark, tmp_path, small, monkeypat
     monkeypatch.setattr(compaction, "SORTED_BYTES", in_memory)
     home = Home(tmp_path / "home")
     with home.running():
-        query = home.catalog.add_query("q", "SELECT …", "s", declaring(COLUMNS, time), retain=5 * SECOND)
+        query = add_query(home.catalog, "q", "SELECT …", "s", declaring(COLUMNS, time), retain=5 * SECOND)
         for number in range(EPOCHS):
             last = epoch(home, query, number)
             report = EpochReport(number, "s", number, 1, 0, 0, None, 0.0, latest={"q": last})
@@ -111,7 +111,7 @@ def test_a_query_of_a_home_without_declarations_goes_on_in_its_files(tmp_path, n
     plain = pa.schema([COLUMNS.field(name) for name in names])
     assert time_column(plain) == time
     home = Home(tmp_path / "home")
-    before = home.catalog.add_query("q", "SELECT …", "s", plain)
-    again = home.catalog.add_query("q", "SELECT …", "s", declaring(plain, time), retain=SECOND)
+    before = add_query(home.catalog, "q", "SELECT …", "s", plain)
+    again = add_query(home.catalog, "q", "SELECT …", "s", declaring(plain, time), retain=SECOND)
     assert again.schema_id == before.schema_id == home.catalog.query("q").schema_id
     home.close()
