@@ -66,6 +66,10 @@ def _first(rows: Counter[Row]) -> list[tuple[Row, int]]:
     return sorted(rows.items(), key=lambda item: repr(item[0]))[:SHOWN]
 
 
+QUERIES = "q.*, s.stream FROM queries q JOIN query_streams s ON s.query = q.id AND s.place = 0"
+"""What the catalog says of queries, each with its stream: here all have one."""
+
+
 def contents(home: Path) -> Contents:
     """Read a home."""
     found = Contents()
@@ -75,7 +79,7 @@ def contents(home: Path) -> Contents:
             "SELECT stream, batch, latest, watermark, sealed, idle, clock, rows, late, dead FROM progress"
         ):
             found.progress[tuple(row)] += 1
-        for query in database.execute("SELECT * FROM queries WHERE NOT dropped"):
+        for query in database.execute(f"SELECT {QUERIES} WHERE NOT dropped"):
             told = ("name", "sql", "stream", "retain", "started", "sealed", "complete_after", "quarantined")
             since = place(query["stream"], query["quarantined_epoch"])
             row = [query[name] for name in (*told, "answers", "latest_end")]
@@ -198,10 +202,10 @@ def _miscounted(home: Path) -> list[str]:
     """Epochs whose rows on disk are not as many as the catalog says, of those that it remembers."""
     there: Counter[tuple[str, str, int]] = Counter()
     with _catalog(home) as database:
-        streams = {query["id"]: query["stream"] for query in database.execute("SELECT * FROM queries")}
+        streams = {query["id"]: query["stream"] for query in database.execute(f"SELECT {QUERIES}")}
         gone = {
             query["stream"]
-            for query in database.execute("SELECT * FROM queries WHERE dropped OR retain IS NOT NULL")
+            for query in database.execute(f"SELECT {QUERIES} WHERE dropped OR retain IS NOT NULL")
         }
         for kind, owner in database.execute(
             "SELECT DISTINCT kind, owner FROM files WHERE kind <> 'slices'"
@@ -242,7 +246,7 @@ def undelivered(delivered: Path, home: Path, query: str) -> list[str]:
         got[epoch] |= {json.dumps(row) for row in answers}
     committed: dict[int, set[str]] = defaultdict(set)
     with _catalog(home) as database:
-        stored = database.execute("SELECT * FROM queries WHERE name = ? AND NOT dropped", (query,)).fetchone()
+        stored = database.execute(f"SELECT {QUERIES} WHERE name = ? AND NOT dropped", (query,)).fetchone()
         schema = pa.ipc.read_schema(pa.py_buffer(stored["schema"]))
         for (owner,) in database.execute(
             "SELECT DISTINCT owner FROM files WHERE kind = 'results'"
