@@ -55,8 +55,17 @@ def make_home(path: Path) -> None:
         home.close()
 
 
+def take_back_to_format_6(execute):
+    """Let the tables of a catalog be those of format 6, in which a query had one stream."""
+    execute("ALTER TABLE queries ADD COLUMN stream TEXT NOT NULL DEFAULT '' COLLATE NOCASE")
+    execute("UPDATE queries SET stream = (SELECT stream FROM query_streams WHERE query = id AND place = 0)")
+    execute("DROP TABLE query_streams")
+    execute("UPDATE about SET format = 6")
+
+
 def take_back_to_format_5(execute):
     """Make the tables of a catalog those of format 5, which knew trees of one stream in place of a plan."""
+    take_back_to_format_6(execute)
     execute(
         "CREATE TABLE trees (id INTEGER PRIMARY KEY AUTOINCREMENT, stream TEXT NOT NULL COLLATE NOCASE, "
         "shared INTEGER NOT NULL, node INTEGER, entries INTEGER NOT NULL DEFAULT 0, "

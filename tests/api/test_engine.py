@@ -523,7 +523,7 @@ def test_home_of_another_format_is_refused(spark, tmp_path):
     windrow.Engine(tmp_path / "home", spark=spark).close()
     set_format(tmp_path / "home", 99)
     with pytest.raises(
-        windrow.HomeError, match="has format 99 and this Windrow reads up to 6; use a newer Windrow"
+        windrow.HomeError, match="has format 99 and this Windrow reads up to 7; use a newer Windrow"
     ):
         windrow.Engine(tmp_path / "home", spark=spark)
     (tmp_path / "file").write_text("not a directory")
