@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 def sharing_class(query: BoundQuery) -> Hashable | None:
     """What queries that may share a tree have in common; None for one that has an operator alone.
 
-    Alone are queries without a window of time, aggregates that need the values themselves or that Python
-    lifts, and queries that ask for an algorithm by a hint.
+    Alone are queries without a window of time or over several streams, aggregates that need the values
+    themselves or that Python lifts, and queries that ask for an algorithm by a hint.
     """
-    if not query.time_windows or query.algorithm is not None:
+    if not query.time_windows or len(query.inputs) > 1 or query.algorithm is not None:
         return None
     for aggregate in query.aggregates:
         if contents_of(aggregate) is not None or any(p.lifted_in_python for p in aggregate.partials):
