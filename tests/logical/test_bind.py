@@ -60,6 +60,7 @@ REFUSED = [
     ("SELECT MIN_BY(dep_delay, map(1, 2)) FROM flights W", "does not support ordering on type",
      "MIN_BY(dep_delay, map(1, 2))", ""),
     ("SELECT MAX_BY(dep_delay) FROM flights W", "MAX_BY over a window takes 2 arguments", "MAX_BY(dep_delay)", ""),
+    ("SELECT MAX(dep_delay, 1) FROM flights W", "MAX over a window takes one argument", "MAX(dep_delay, 1)", ""),
     ("SELECT COVAR_POP(dep_delay, ts) FROM flights W", "requires the \"DOUBLE\" type", "COVAR_POP(dep_delay, ts)", ""),
     ("SELECT SKEWNESS(dep_delay > 1) FROM flights W", "requires the \"DOUBLE\" type", "SKEWNESS(dep_delay > 1)", ""),
     ("SELECT PRODUCT(origin) FROM flights W", "PRODUCT(flights.origin): cannot multiply values of type string",

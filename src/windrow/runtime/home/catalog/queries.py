@@ -35,7 +35,10 @@ class QueriesTable(DescribedTable):
 
     def query(self, name: str) -> StoredQuery | None:
         """A query by its name."""
-        return next(iter(self._stored("AND name = ?", name)), None)
+        # Of a query that comes, its name is asked for three times, and free each time: that is quickly said.
+        for (number,) in self.rows("SELECT id FROM queries WHERE name = ? AND NOT dropped", name):
+            return next(iter(self._stored("AND q.id = ?", number)), None)
+        return None
 
     def _stored(self, condition: str, *values: Any) -> list[StoredQuery]:
         rows = self.rows(
