@@ -47,7 +47,9 @@ UNSTABLE = {
 }  # fmt: skip
 OUTSIDE = {"reflect", "try_reflect", "java_method"}
 """They call any method there is in the JVM, with all that this may read, write and end."""
-COMMON = {kind: kind.key for kind in (exp.Avg, exp.Count, exp.Max, exp.Min, exp.Sum)}
+COMMON: dict[type[exp.Func], str] = {
+    kind: kind.key for kind in (exp.Avg, exp.Count, exp.Max, exp.Min, exp.Sum)
+}
 """Functions whose names need not be asked of the SQL generator, which takes a tenth of binding a query."""
 
 

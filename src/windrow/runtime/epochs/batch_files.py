@@ -38,23 +38,24 @@ class BatchFiles:
 
     def read(
         self, batch: DataFrame, batch_id: int, stopping: Callable[[], bool], *, first: bool
-    ) -> tuple[DataFrame, tuple[Header, ...], Sequence[str]]:
+    ) -> tuple[DataFrame, tuple[Header, ...], Callable[[], Sequence[str]]]:
         """A batch, with each of its files read once, and columns of CSV found by their names; the headers
-        that are not as declared; and the files whose footers tell of all its rows, if there are such.
-        `first`: whether nothing of the stream is committed yet."""
+        that are not as declared; and what finds the files whose footers tell of all its rows, if there are
+        such: it asks Spark, which takes a millisecond, and few batches need it. `first`: whether nothing of
+        the stream is committed yet."""
         files = files_of(self._checkpoint, batch_id)
         batch = self._each_once(batch, files)
         if not self._source.has_names:
-            return batch, (), files if self._have_footers(batch, files) else ()
+            return batch, (), partial(self._with_footers, batch, files)
         patience = Patience(f"a batch of stream '{self._stream}'", stopping)
         named = partial(self._by_name, batch, files, first=first)
-        return *read_stream(self._stream, named, patience), ()
+        return *read_stream(self._stream, named, patience), tuple
 
-    def _have_footers(self, batch: DataFrame, files: list[str]) -> bool:
-        """Whether files have footers, and Spark reads these files, whole, and no others."""
+    def _with_footers(self, batch: DataFrame, files: list[str]) -> Sequence[str]:
+        """The files of a batch, if they have footers, and Spark reads these files, whole, and no others."""
         if self._source.is_text or any(map(is_pattern, files)):
-            return False
-        return not ignores_corrupt_files(batch.sparkSession, self._source.options)
+            return ()
+        return () if ignores_corrupt_files(batch.sparkSession, self._source.options) else files
 
     def _each_once(self, batch: DataFrame, files: list[str]) -> DataFrame:
         """The batch, read again if Spark would read its files several times: those of its streams that have

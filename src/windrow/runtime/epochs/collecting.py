@@ -58,9 +58,9 @@ class Collecting:
         bounds: Bounds,
         tables: Mapping[str, DataFrame],
         patience: Patience,
-        files: Sequence[str] = (),
+        files: Callable[[], Sequence[str]] = tuple,
     ) -> None:
-        """`files`: those that the batch consists of, if they are Parquet."""
+        """`files`: finds those that the batch consists of, if they are Parquet."""
         self._stream = stream
         self._batch = batch
         self._bounds = bounds
@@ -98,7 +98,7 @@ class Collecting:
             again, failed, experience = self._without_culprits(suspected, experience)
             found |= again
             self._confirm(suspected, operators, found, failed, experience)
-        tally = tally or tally_by_footers(self._stream, self._files, self._bounds) or self.tally()
+        tally = tally or tally_by_footers(self._stream, self._files(), self._bounds) or self.tally()
         return Collected(found, tally, experience, failed)
 
     def tally(self) -> Tally:

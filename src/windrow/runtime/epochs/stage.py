@@ -117,7 +117,7 @@ class Staging:
             planned = replace(self._planned(queries()), stopping=stopping, clock=clock, batch=batch_id)
             bounds = Bounds(watermark, _ahead(clock, skew))
             headers: tuple[Header, ...] = ()
-            files: Sequence[str] = ()
+            files: Callable[[], Sequence[str]] = tuple
             if self._files is not None:
                 first = self.progress.batch < 0
                 batch, headers, files = self._files.read(batch, batch_id, stopping, first=first)
@@ -262,7 +262,7 @@ class Staging:
         part: Part,
         tables: Mapping[str, DataFrame],
         headers: tuple[Header, ...] = (),
-        files: Sequence[str] = (),
+        files: Callable[[], Sequence[str]] = tuple,
     ) -> Iterator[Part]:
         passes = part.plan.inputs[self.stream.name].passes if part.operators else ()
         several = len(passes) > 1 or not any(shared.sees_every_row for shared in passes)
