@@ -2,7 +2,7 @@
 
 For windows of time. Spark computes the keys and the values, and the driver gets every row with its
 instant; there the rows are lifted, and merged into slices. Where the order of rows counts, Spark sorts
-them as it does for windows of rows, and they wait for the watermark (`ordered_windows.py`).
+them as it does for windows of rows, and they wait for the watermark (`operators/rows/ordered_windows.py`).
 
 Cost: the driver gets every row, of which a pass in the JVM would give it one a slice and key; a sort of
 the batch where the order counts.

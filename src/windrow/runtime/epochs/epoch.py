@@ -7,8 +7,8 @@
 
 If anything fails, nothing of the epoch exists: what was planned for it is forgotten, and the states of its
 operators are read back from the home before the next attempt. A query that fails twice is quarantined, and
-the epoch goes on without it; what the machine made fail is tried again after a pause. `blame.py` finds out
-which query it is. docs/commit.md has the protocol on a page.
+the epoch goes on without it; what the machine made fail is tried again after a pause. `culprits.py` finds
+out which query it is. docs/commit.md has the protocol on a page.
 """
 
 from __future__ import annotations
