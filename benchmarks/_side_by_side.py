@@ -13,7 +13,7 @@ With --trimmed only Windrow is measured, at the sizes that `_side_by_side_trimme
 overlap, many_queries, recovery and nodes are a matter of an hour on two cores. Otherwise the arguments
 go to the benchmark, such as --quick.
 
-Writes results/side_by_side_NAME.json (with --quick: .quick.json): nothing there is a bar.
+Writes results/side_by_side_NAME.json (with --quick: .quick.json) after each pair: nothing there is a bar.
 """
 
 from __future__ import annotations
@@ -132,6 +132,14 @@ def compare(pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]) ->
     return found
 
 
+def write(
+    path: Path, report: Mapping[str, Any], pairs: Sequence[tuple[Mapping[str, float], Mapping[str, float]]]
+) -> None:
+    """Write what the pairs so far have measured: whoever stops a run of half an hour keeps them."""
+    found = {"pairs": len(pairs), "measurements": _rounded(compare(pairs))}
+    path.write_text(json.dumps({**report, **found}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
 def show(title: str, measurements: Sequence[Mapping[str, Any]]) -> None:
     """Print what was compared."""
     table = Table(title=title, title_justify="left")
@@ -178,7 +186,16 @@ def main() -> int:
     if _git("rev-parse", "--verify", "--quiet", f"{chosen.against}^{{commit}}").returncode:
         parser.error(f"there is no commit {chosen.against}")
     name, durations = chosen.name, DURATIONS[chosen.name]
+    path = RESULTS / f"side_by_side_{name}{'.quick' if '--quick' in arguments else ''}.json"
     with tempfile.TemporaryDirectory(prefix="windrow-side-by-side-") as scratch:
+        # What is compared is what is copied here; commits that come meanwhile are not in it.
+        changed = _git("diff", "--quiet", "HEAD", "--", "src", "benchmarks").returncode
+        report = {
+            "benchmark": name,
+            "before": _subject(chosen.against),
+            "now": _subject("HEAD") + (", and what is not committed" if changed else ""),
+            "arguments": ["--trimmed"] if chosen.trimmed else arguments,
+        }
         trees = copies(chosen.against, name, Path(scratch).resolve())
         for tree in trees:
             tree.check()
@@ -192,22 +209,9 @@ def main() -> int:
             took = f"{time.perf_counter() - begun:.0f} s"
             if number:
                 pairs.append((durations(before), durations(now)))
+                write(path, report | {"machine": now.get("machine")}, pairs)
             console.print(f"pair {number} of {chosen.pairs}: {took}" if number else f"first round: {took}")
     measurements = compare(pairs)
-    changed = subprocess.run(
-        ["git", "diff", "--quiet", "HEAD", "--", "src", "benchmarks"], cwd=ROOT, check=False
-    )
-    report = {
-        "benchmark": name,
-        "before": _subject(chosen.against),
-        "now": _subject("HEAD") + (", and what is not committed" if changed.returncode else ""),
-        "machine": now.get("machine"),
-        "pairs": chosen.pairs,
-        "arguments": ["--trimmed"] if chosen.trimmed else arguments,
-        "measurements": _rounded(measurements),
-    }
-    path = RESULTS / f"side_by_side_{name}{'.quick' if '--quick' in arguments else ''}.json"
-    path.write_text(json.dumps(report, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     show(f"{name}: {chosen.against} and now, pairs: {chosen.pairs}", measurements)
     console.print(f"wrote {path.name} to {path.parent.name}/")
     return 0

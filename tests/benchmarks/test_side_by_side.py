@@ -53,6 +53,16 @@ def test_pairs_are_compared_by_the_median_of_their_ratios(side_by_side: ModuleTy
     assert found["ratios"] == [2.0, 2.0, 1.5]
 
 
+def test_what_was_measured_so_far_is_written(side_by_side: ModuleType, tmp_path: Path) -> None:
+    path = tmp_path / "side_by_side.json"
+    pairs = [({"a": 1.0}, {"a": 2.0}), ({"a": 1.0}, {"a": 3.0})]
+    for done in (1, 2):
+        side_by_side.write(path, {"benchmark": "overlap"}, pairs[:done])
+        written = json.loads(path.read_text(encoding="utf-8"))
+        assert (written["benchmark"], written["pairs"]) == ("overlap", done)
+        assert written["measurements"][0]["ratios"] == [2.0, 3.0][:done]
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is no history to take a commit from")
 def test_the_trees_are_the_commits_and_this_one(side_by_side: ModuleType, tmp_path: Path) -> None:
     def shown(path: str) -> str:
