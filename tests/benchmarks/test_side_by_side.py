@@ -53,14 +53,29 @@ def test_pairs_are_compared_by_the_median_of_their_ratios(side_by_side: ModuleTy
     assert found["ratios"] == [2.0, 2.0, 1.5]
 
 
-def test_what_was_measured_so_far_is_written(side_by_side: ModuleType, tmp_path: Path) -> None:
-    path = tmp_path / "side_by_side.json"
-    pairs = [({"a": 1.0}, {"a": 2.0}), ({"a": 1.0}, {"a": 3.0})]
-    for done in (1, 2):
-        side_by_side.write(path, {"benchmark": "overlap"}, pairs[:done])
-        written = json.loads(path.read_text(encoding="utf-8"))
-        assert (written["benchmark"], written["pairs"]) == ("overlap", done)
-        assert written["measurements"][0]["ratios"] == [2.0, 3.0][:done]
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is no history to take a commit from")
+def test_a_comparison_that_is_stopped_keeps_its_pairs(
+    side_by_side: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = json.loads((BENCHMARKS / "results" / "overlap.json").read_text(encoding="utf-8"))
+    runs = iter([published] * 7)  # the first round, two pairs, and half of the third
+
+    def measure(*_: object, **__: object) -> object:
+        try:
+            return next(runs)
+        except StopIteration:
+            raise KeyboardInterrupt from None
+
+    monkeypatch.setattr(side_by_side, "RESULTS", tmp_path)
+    monkeypatch.setattr(side_by_side.Tree, "check", lambda tree: None)
+    monkeypatch.setattr(side_by_side.Tree, "measure", measure)
+    monkeypatch.setattr("sys.argv", ["script/bench", "overlap", "--against", "HEAD", "--trimmed"])
+    with pytest.raises(KeyboardInterrupt):
+        side_by_side.main()
+    written = json.loads((tmp_path / "side_by_side_overlap.json").read_text(encoding="utf-8"))
+    assert written["pairs"] == 2
+    assert {row["ratio"] for row in written["measurements"]} == {1.0}
+    assert all(len(row["ratios"]) == 2 for row in written["measurements"])
 
 
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is no history to take a commit from")
