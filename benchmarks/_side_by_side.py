@@ -9,9 +9,10 @@ same order; only those that look inside Windrow are each tree's own (`INSIDE`). 
 tree's, with the other's `src` before it, unless that one has other locked dependencies: then it gets an
 environment of its own. A first round, which compiles the kernels of both, does not count.
 
-With --trimmed only Windrow is measured, at the sizes that `_side_by_side_trimmed.py` has: five pairs of
-overlap, many_queries, recovery and nodes are a matter of an hour on two cores. Otherwise the arguments
-go to the benchmark, such as --quick.
+With --trimmed only Windrow is measured, at the sizes that `_side_by_side_trimmed.py` has, and the two trees
+take turns after every run that is measured, not only after a whole benchmark (`_side_by_side_turns.py`):
+five pairs of overlap, many_queries, recovery and nodes are a matter of an hour on two cores. Otherwise the
+arguments go to the benchmark, such as --quick.
 
 Writes results/side_by_side_NAME.json (with --quick: .quick.json) after each pair: nothing there is a bar.
 """
@@ -28,12 +29,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from _harness import RESULTS, console
 from _side_by_side_durations import DURATIONS
+from _side_by_side_turns import Turns, pair_of_turns
 from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
@@ -49,7 +52,7 @@ class Tree:
     path: Path
     python: Path
 
-    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str, turns: Turns | None = None) -> subprocess.CompletedProcess[str]:
         """Run Python so that it, its processes and Spark's workers find this tree's Windrow."""
         return subprocess.run(
             [self.python, *command],
@@ -59,6 +62,7 @@ class Tree:
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
+            pass_fds=(turns.taking, turns.giving) if turns else (),
         )
 
     def check(self) -> None:
@@ -69,13 +73,17 @@ class Tree:
         if not isinstance(places, list) or set(places) != {expected}:
             raise RuntimeError(f"{expected} should run, and what runs is\n{places}")
 
-    def measure(self, name: str, arguments: Sequence[str], *, trimmed: bool) -> dict[str, Any]:
-        """Run the benchmark; its report."""
+    def measure(self, name: str, arguments: Sequence[str], turns: Turns | None = None) -> dict[str, Any]:
+        """Run the benchmark, trimmed if it takes turns with another tree's; its report."""
         results = self.path / "benchmarks" / "results"
         shutil.rmtree(results, ignore_errors=True)
         results.mkdir()
-        if trimmed:
-            done = self.run(str(CHILD), "trimmed", name, str(results / f"{name}.json"))
+        if turns:
+            command = (str(CHILD), "trimmed", name, str(results / f"{name}.json"))
+            try:
+                done = self.run(*command, str(turns.taking), str(turns.giving), turns=turns)
+            finally:
+                turns.close()
         else:
             done = self.run(f"benchmarks/{name}.py", *arguments)
         written = list(results.glob(f"{name}*.json"))
@@ -83,6 +91,21 @@ class Tree:
             raise RuntimeError(f"{name} failed in {self.path.name}:\n{done.stdout}")
         report: dict[str, Any] = json.loads(written[0].read_text(encoding="utf-8"))
         return report
+
+
+def measure_pair(
+    first: Tree, second: Tree, name: str, arguments: Sequence[str], *, trimmed: bool
+) -> dict[Tree, dict[str, Any]]:
+    """The reports of a benchmark of two trees, one after the other or, trimmed, in turns."""
+    trees = (first, second)
+    if not trimmed:
+        return {tree: tree.measure(name, arguments) for tree in trees}
+    with ThreadPoolExecutor(max_workers=2) as both:
+        running = [
+            both.submit(tree.measure, name, arguments, turns)
+            for tree, turns in zip(trees, pair_of_turns(), strict=True)
+        ]
+        return {tree: one.result() for tree, one in zip(trees, running, strict=True)}
 
 
 def copies(commit: str, name: str, scratch: Path) -> tuple[Tree, Tree]:
@@ -201,10 +224,9 @@ def main() -> int:
             tree.check()
         pairs: list[tuple[Mapping[str, float], Mapping[str, float]]] = []
         for number in range(chosen.pairs + 1):
-            reports: dict[Tree, dict[str, Any]] = {}
             begun = time.perf_counter()
-            for tree in trees[:: -1 if number % 2 else 1]:
-                reports[tree] = tree.measure(name, arguments, trimmed=chosen.trimmed)
+            order = trees[:: -1 if number % 2 else 1]
+            reports = measure_pair(*order, name, arguments, trimmed=chosen.trimmed)
             before, now = (reports[tree] for tree in trees)
             took = f"{time.perf_counter() - begun:.0f} s"
             if number:

@@ -1,7 +1,7 @@
 """The processes of `_side_by_side.py`, which run in one tree or the other.
 
-python _side_by_side_child.py trimmed NAME OUTCOME    a benchmark of the tree in which it is run
-python _side_by_side_child.py places                  which Windrow is found, as JSON
+python _side_by_side_child.py trimmed NAME OUTCOME TAKING GIVING    a benchmark of the tree in which it is run
+python _side_by_side_child.py places                                which Windrow is found, as JSON
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from pathlib import Path
 
 from _session import session
 from _side_by_side_trimmed import TRIMMED
+from _side_by_side_turns import Turns
 
 
-def trimmed(name: str, outcome: str) -> None:
-    """Run the trimmed benchmark of the tree that is the working directory."""
+def trimmed(name: str, outcome: str, taking: str, giving: str) -> None:
+    """Run the trimmed benchmark of the tree that is the working directory, in turns with the other."""
+    turns = Turns(int(taking), int(giving))
+    turns.take()
     sys.path[0] = str(Path("benchmarks").resolve())
     with tempfile.TemporaryDirectory(prefix="windrow-side-by-side-") as scratch:
-        report = TRIMMED[name](import_module(name), Path(scratch))
+        report = TRIMMED[name](import_module(name), Path(scratch), turns)
     Path(outcome).write_text(json.dumps(report), encoding="utf-8")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,6 +79,64 @@ def test_a_comparison_that_is_stopped_keeps_its_pairs(
     assert all(len(row["ratios"]) == 2 for row in written["measurements"])
 
 
+BENCHMARK_OF_FIVE_RUNS = """
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Settings:
+    counts: tuple = ()
+    starts: int = 1
+
+
+QUICK = Settings()
+
+
+class Start:
+    def __init__(self, settings, scratch):
+        pass
+
+    def run(self):
+        for run in range(5):
+            self._process(run)
+        return {"starts": Path.cwd().name}
+
+    def _process(self, run):
+        if (Path.cwd().name, run) == ("ends", 2):
+            sys.exit("no more")
+        with Path("../runs").open("a") as runs:
+            runs.write(f"{Path.cwd().name} {run}\\n")
+"""
+
+
+def trees_in(directory: Path, *names: str) -> Iterator[Path]:
+    for name in names:
+        benchmarks = directory / name / "benchmarks"
+        benchmarks.mkdir(parents=True)
+        (benchmarks / "start.py").write_text(BENCHMARK_OF_FIVE_RUNS, encoding="utf-8")
+        yield directory / name
+
+
+def test_two_trees_take_turns_after_every_run(side_by_side: ModuleType, tmp_path: Path) -> None:
+    trees = [side_by_side.Tree(path, Path(sys.executable)) for path in trees_in(tmp_path, "one", "other")]
+    reports = side_by_side.measure_pair(*trees, "start", (), trimmed=True)
+    assert reports == {tree: {"starts": tree.path.name} for tree in trees}
+    runs = (tmp_path / "runs").read_text(encoding="utf-8").splitlines()
+    assert runs == [f"{name} {run}" for run in range(5) for name in ("one", "other")]
+
+
+def test_a_tree_whose_benchmark_fails_does_not_stop_the_other(
+    side_by_side: ModuleType, tmp_path: Path
+) -> None:
+    trees = [side_by_side.Tree(path, Path(sys.executable)) for path in trees_in(tmp_path, "ends", "other")]
+    with pytest.raises(RuntimeError, match=r"(?s)start failed in ends.*no more"):
+        side_by_side.measure_pair(*trees, "start", (), trimmed=True)
+    runs = (tmp_path / "runs").read_text(encoding="utf-8").splitlines()
+    assert [run for run in runs if run.startswith("other")] == [f"other {run}" for run in range(5)]
+
+
 @pytest.mark.skipif(not (ROOT / ".git").exists(), reason="there is no history to take a commit from")
 def test_the_trees_are_the_commits_and_this_one(side_by_side: ModuleType, tmp_path: Path) -> None:
     def shown(path: str) -> str:
@@ -99,8 +158,6 @@ def test_the_trees_are_the_commits_and_this_one(side_by_side: ModuleType, tmp_pa
 
 def test_a_tree_runs_its_own_windrow(side_by_side: ModuleType, tmp_path: Path) -> None:
     """Also where another one is installed, and also in processes that it starts."""
-    import sys
-
     package = tmp_path / "src" / "windrow"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
