@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -123,9 +124,13 @@ class Nodes:
         engine.stream("events", source, timestamp="ts", options={"maxFilesPerTrigger": "1"})
         engine.execute(statements)
         reports: list[EpochReport] = []
-        engine.on_epoch = reports.append
+        engine.on_epoch = partial(self._note, reports)
         engine.run(seal=False)
         return (reports[5:] or reports[-1:]), engine
+
+    def _note(self, reports: list[EpochReport], report: EpochReport) -> None:
+        """A method, so that trees that are compared can take turns after each epoch."""
+        reports.append(report)
 
     def _forget(self, engine: Engine) -> None:
         """Before the disk has to write down what nobody will read."""
