@@ -82,7 +82,7 @@ def many_queries(module: ModuleType, scratch: Path, turns: Turns) -> dict[str, A
 
 
 def recovery(module: ModuleType, scratch: Path, turns: Turns) -> dict[str, Any]:
-    """Restarts with windows of a minute and of an hour, and epochs with commits; without Spark's own starts."""
+    """Restarts with windows of a minute and of an hour, and epochs; without Spark's own starts."""
     turns.between(module.Recovery, "_child")
     module.Recovery._measure_commits = lambda *_: [_epochs_in_turns(scratch, turns)]
     module.bars = lambda *_: ()
