@@ -94,10 +94,9 @@ class Tree:
 
 
 def measure_pair(
-    first: Tree, second: Tree, name: str, arguments: Sequence[str], *, trimmed: bool
+    trees: tuple[Tree, Tree], name: str, arguments: Sequence[str], *, trimmed: bool
 ) -> dict[Tree, dict[str, Any]]:
     """The reports of a benchmark of two trees, one after the other or, trimmed, in turns."""
-    trees = (first, second)
     if not trimmed:
         return {tree: tree.measure(name, arguments) for tree in trees}
     with ThreadPoolExecutor(max_workers=2) as both:
@@ -219,19 +218,18 @@ def main() -> int:
             "now": _subject("HEAD") + (", and what is not committed" if changed else ""),
             "arguments": ["--trimmed"] if chosen.trimmed else arguments,
         }
-        trees = copies(chosen.against, name, Path(scratch).resolve())
-        for tree in trees:
+        before, now = copies(chosen.against, name, Path(scratch).resolve())
+        for tree in (before, now):
             tree.check()
         pairs: list[tuple[Mapping[str, float], Mapping[str, float]]] = []
         for number in range(chosen.pairs + 1):
             begun = time.perf_counter()
-            order = trees[:: -1 if number % 2 else 1]
-            reports = measure_pair(*order, name, arguments, trimmed=chosen.trimmed)
-            before, now = (reports[tree] for tree in trees)
+            order = (now, before) if number % 2 else (before, now)
+            reports = measure_pair(order, name, arguments, trimmed=chosen.trimmed)
             took = f"{time.perf_counter() - begun:.0f} s"
             if number:
-                pairs.append((durations(before), durations(now)))
-                write(path, report | {"machine": now.get("machine")}, pairs)
+                pairs.append((durations(reports[before]), durations(reports[now])))
+                write(path, report | {"machine": reports[now].get("machine")}, pairs)
             console.print(f"pair {number} of {chosen.pairs}: {took}" if number else f"first round: {took}")
     measurements = compare(pairs)
     show(f"{name}: {chosen.against} and now, pairs: {chosen.pairs}", measurements)

@@ -72,12 +72,10 @@ def many_queries(module: ModuleType, scratch: Path, turns: Turns) -> dict[str, A
         estimated=(),
     )
     report: dict[str, Any] = module.ManyQueries(session(), settings, scratch).run()
-    classes = report["classes"]
-    for queries, told in [(m["queries"], m) for m in report["measurements"]] + [
-        (classes["queries"], classes["together"])
-    ]:
+    report["classes"]["together"]["queries"] = report["classes"]["queries"]
+    for told in (*report["measurements"], report["classes"]["together"]):
         for part in ("epochs", "writing", "registering", "whole"):
-            told[part] = min(getattr(run, part) for run in runs[queries])
+            told[part] = min(getattr(run, part) for run in runs[told["queries"]])
     return report
 
 

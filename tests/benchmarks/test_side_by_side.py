@@ -7,7 +7,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -111,17 +111,17 @@ class Start:
 """
 
 
-def trees_in(directory: Path, *names: str) -> Iterator[Path]:
+def trees_in(side_by_side: ModuleType, directory: Path, *names: str) -> list[Any]:
     for name in names:
         benchmarks = directory / name / "benchmarks"
         benchmarks.mkdir(parents=True)
         (benchmarks / "start.py").write_text(BENCHMARK_OF_FIVE_RUNS, encoding="utf-8")
-        yield directory / name
+    return [side_by_side.Tree(directory / name, Path(sys.executable)) for name in names]
 
 
 def test_two_trees_take_turns_after_every_run(side_by_side: ModuleType, tmp_path: Path) -> None:
-    trees = [side_by_side.Tree(path, Path(sys.executable)) for path in trees_in(tmp_path, "one", "other")]
-    reports = side_by_side.measure_pair(*trees, "start", (), trimmed=True)
+    trees = trees_in(side_by_side, tmp_path, "one", "other")
+    reports = side_by_side.measure_pair(trees, "start", (), trimmed=True)
     assert reports == {tree: {"starts": tree.path.name} for tree in trees}
     runs = (tmp_path / "runs").read_text(encoding="utf-8").splitlines()
     assert runs == [f"{name} {run}" for run in range(5) for name in ("one", "other")]
@@ -130,9 +130,9 @@ def test_two_trees_take_turns_after_every_run(side_by_side: ModuleType, tmp_path
 def test_a_tree_whose_benchmark_fails_does_not_stop_the_other(
     side_by_side: ModuleType, tmp_path: Path
 ) -> None:
-    trees = [side_by_side.Tree(path, Path(sys.executable)) for path in trees_in(tmp_path, "ends", "other")]
+    trees = trees_in(side_by_side, tmp_path, "ends", "other")
     with pytest.raises(RuntimeError, match=r"(?s)start failed in ends.*no more"):
-        side_by_side.measure_pair(*trees, "start", (), trimmed=True)
+        side_by_side.measure_pair(trees, "start", (), trimmed=True)
     runs = (tmp_path / "runs").read_text(encoding="utf-8").splitlines()
     assert [run for run in runs if run.startswith("other")] == [f"other {run}" for run in range(5)]
 
