@@ -83,12 +83,11 @@ class Registry:
             known_ids = {stored.id for stored in stored_queries}  # without those that somebody dropped
             self.let_go({query.stored.id for query in self.queries.values()} - known_ids)
             taken_up: dict[str, RunningQuery] = {}
+            missing = [s for s in stored_queries if not s.sealed and s.name.lower() not in self.queries]
             records = self._records()
-            written = self._home.catalog.bound_records()
+            written = self._home.catalog.bound_records() if missing else {}
             bound_again: dict[int, str] = {}
-            for stored in stored_queries:
-                if stored.sealed or stored.name.lower() in self.queries:
-                    continue
+            for stored in missing:
                 try:
                     for stream in stored.streams:
                         self._relations.recall(stream)

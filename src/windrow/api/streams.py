@@ -76,12 +76,13 @@ class Streams:
         return [
             query
             for query in self.queries()
-            if name in query.plan.streams and (columns is None or columns >= query.plan.columns_of(name))
+            if name in query.plan.streams and (columns is None or columns >= query.plan.columns_in_use[name])
         ]
 
     def columns_needed(self, name: str) -> set[str]:
         """The columns of a stream that its queries need."""
-        return {column for query in self.queries_of(name) for column in query.plan.columns_of(name)}
+        different = {query.plan.columns_in_use[name] for query in self.queries_of(name)}
+        return {column for columns in different for column in columns}
 
     def columns_in_use(self, name: str) -> list[str]:
         """The columns of a stream that are read: all of a text, where a line is good or bad as a whole."""

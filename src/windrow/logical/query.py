@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar
 
 from windrow.logical.patterns import UpdatePattern
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Mapping
 
     import pyarrow as pa
 
@@ -95,14 +96,24 @@ class BoundQuery(ABC):
         query itself, if it reads one stream."""
         return (self,)
 
-    @property
+    @cached_property
     def streams(self) -> tuple[str, ...]:
-        """The names of the streams that it reads, in the order of its inputs."""
+        """The names of the streams that it reads, in the order of its inputs. Made once, as are the columns
+        in use: every batch asks for both, of ten thousand queries too."""
         return tuple(asked.stream.name for asked in self.inputs)
 
-    def columns_of(self, stream: str) -> set[str]:
-        """The columns in use of a stream that it reads."""
-        return {c for asked in self.inputs if asked.stream.name == stream for c in asked.scan.columns}
+    @cached_property
+    def columns_in_use(self) -> Mapping[str, frozenset[str]]:
+        """The columns in use of the streams that it reads."""
+        return {
+            stream: frozenset(
+                column
+                for asked in self.inputs
+                if asked.stream.name == stream
+                for column in asked.scan.columns
+            )
+            for stream in self.streams
+        }
 
     @property
     @abstractmethod

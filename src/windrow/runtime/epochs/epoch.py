@@ -42,7 +42,7 @@ from windrow.runtime.spark.blame import ENGINE_ERRORS, failure
 from windrow.runtime.spark.patience import Patience
 from windrow.runtime.spark.project import project
 from windrow.runtime.spark.session import in_zone
-from windrow.runtime.state.answering import Answered, Answering
+from windrow.runtime.state.answering import UNANSWERED, Answering
 from windrow.runtime.state.tasks import TasksFailed
 from windrow.runtime.state.work import OperatorFailed, Work
 
@@ -288,7 +288,7 @@ class Epochs:
             epoch.number, works, take, answering, lambda: any(part.stopping() for part in parts)
         )
         epoch.files += ran.files
-        by_query = {number: Answered() for work in works for number in work.plan.members}
+        by_query = {number: UNANSWERED for work in works for number in work.plan.members}
         told_with = {query.stored.id: part for part in reversed(parts) for query in part.queries}
         return Answers(works, by_query | answering.by_query, told_with, ran, results)
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from windrow.runtime.epochs.report import EpochReport
-from windrow.runtime.state.answering import Answered
+from windrow.runtime.state.answering import UNANSWERED
 
 if TYPE_CHECKING:
     from windrow.runtime.epochs.culprits import Suspects
     from windrow.runtime.epochs.part import Part
     from windrow.runtime.home.records import StoredQuery
     from windrow.runtime.home.results import ResultWriter
+    from windrow.runtime.state.answering import Answered
     from windrow.runtime.state.executor import Ran
     from windrow.runtime.state.queries import RunningQuery
     from windrow.runtime.state.work import Work
@@ -57,7 +58,7 @@ def queries_after(
                 joined[each] = member.joined
     after = {}
     for each, query in queries.items():
-        stored, answered = query.stored, answers.by_query.get(each, Answered())
+        stored, answered = query.stored, answers.by_query.get(each, UNANSWERED)
         error = suspects.failed.get(each)
         if query.sink is not None and stored.delivered is None:
             stored = replace(stored, delivered=number - 1)

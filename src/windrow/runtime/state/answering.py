@@ -39,6 +39,10 @@ class Answered:
         return self.latest_end is None or end >= self.latest_end
 
 
+UNANSWERED = Answered()
+"""Of all queries that an epoch has not answered: one object, which nobody changes."""
+
+
 class Answering:
     """Takes result rows: `watched` keeps the last evaluation of each query, `kept` all of some queries."""
 

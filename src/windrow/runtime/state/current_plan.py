@@ -140,7 +140,7 @@ class CurrentPlan:
         queries = {query.stored.id: query for query in self._queries()}
         outputs = {number: query.output for number, query in queries.items() if query.stored.runs}
         # Queries over a frame that this engine does not have keep their operators.
-        others = {stored.id for stored in catalog.queries() if stored.runs} - queries.keys()
+        others = catalog.running_queries() - queries.keys()
         operators = [
             operator
             for operator in catalog.operators()

@@ -67,6 +67,11 @@ class QueriesTable(DescribedTable):
             for number, name, sql, streams, schema, retain, started, sealed, *rest in rows
         ]
 
+    def running_queries(self) -> set[int]:
+        """The numbers of the queries that epochs still have."""
+        running = "SELECT id FROM queries WHERE NOT dropped AND NOT sealed AND quarantined IS NULL"
+        return {query for (query,) in self.rows(running)}
+
     def schema_ids(self) -> set[str]:
         """The result schemas of the queries that have not been dropped."""
         found = self.rows("SELECT DISTINCT schema FROM queries WHERE NOT dropped")
