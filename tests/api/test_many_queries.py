@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -265,3 +267,20 @@ def test_partials_that_spark_groups_otherwise_are_cut_for_the_whole_tree(spark, 
     for name in sql:
         assert rows["together", name] == rows[name, name]
         assert len(rows[name, name]) > 3
+
+
+def test_many_statements_leave_no_garbage_to_epochs(spark, tmp_path):
+    """Else Python frees thousands of parsed statements in the middle of an epoch."""
+    files = Files(spark, tmp_path / "input")
+    files.add(0, 10)
+    queries = 1_200
+    window = "FROM events [RANGE {} SECONDS SLIDE 1 SECOND];"
+    text = "".join(f"CREATE QUERY q{n} AS SELECT SUM(v) {window.format(n + 1)}" for n in range(queries))
+    with engine_on(files, tmp_path / "home") as engine:
+        with pytest.raises(windrow.WindrowError, match="nothing"):
+            engine.execute(f"{text} SELECT SUM(nothing) {window.format(1)}")
+        assert gc.isenabled()
+        gc.collect()
+        assert len(engine.execute(text)) == queries
+        assert gc.isenabled()
+        assert gc.collect() < queries  # of a statement, some twenty objects would be left
