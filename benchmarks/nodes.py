@@ -10,6 +10,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import statistics
 import sys
@@ -99,7 +100,10 @@ class Nodes:
                     "v": rng.random(rows),
                 }
             )
-            pq.write_table(table, folder / f"{batch:03d}.parquet")
+            path = folder / f"{batch:03d}.parquet"
+            pq.write_table(table, path)
+            # Spark takes files in order of modification time, and two small ones have the same.
+            os.utime(path, ((begin + BATCH_SECONDS * SECOND) // SECOND,) * 2)
 
     def _statements(self, count: int) -> str:
         """Queries with slides of 10 s to 2 min, mostly short ones, and ranges up to half an hour."""
