@@ -46,10 +46,10 @@ class Feed:
             self._epochs.run(part)
             names = {query.stored.id: query.stored.name for query in part.queries}
             passes = {
-                name: len(part.tables[operator])
-                for operator in part.tables
+                name: len(part.tables[port])
+                for port in part.tables
                 for number, name in names.items()
-                if number in part.plan.operators[operator].members
+                if number in part.plan.operators[port.operator].members
             }
             return Fed(passes, {names[number]: error for number, error in part.failed.items()})
 

@@ -125,7 +125,12 @@ def rewrite_slices(home, change):
             path = Path(home) / name
             tables = {(found.operator, found.closed): change(_read(path, found)) for found in _index(path)}
             trees = dict.fromkeys(tree for tree, _ in tables)
+            closed = {tree: table for (tree, is_closed), table in tables.items() if is_closed}
             write_file(
-                path, [State(tree, tables.get((tree, True)), tables.get((tree, False))) for tree in trees]
+                path,
+                [
+                    State(tree, [] if closed.get(tree) is None else [closed[tree]], tables.get((tree, False)))
+                    for tree in trees
+                ],
             )
             database.execute("UPDATE files SET bytes = ?, checksum = ? WHERE path = ?", (*force(path), name))

@@ -91,7 +91,7 @@ class Both:
         return self.waiting is not None and pc.any(pc.less(self.waiting[SLICE], until)).as_py() is True
 
     def closed_slices(self):
-        return None
+        return ()
 
     def open_slices(self):
         return self.waiting

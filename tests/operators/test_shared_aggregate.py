@@ -66,7 +66,7 @@ def test_queries_that_come_and_go_answer_like_recomputation(rows, queries, stops
         state.push([partials(batch[::-2])])
         state.push([partials(batch[-2::-2])])
         answers(state.advance(stop), got)
-        closed.append(state.closed_slices())
+        closed.extend(state.closed_slices())
         for one in present:
             for (end, key), found in recompute(rows, one.window).items():
                 if max(begin, one.after) < end <= stop:
@@ -132,7 +132,7 @@ def test_slices_close_in_order_when_a_query_with_finer_cuts_has_gone():
     state.set_members([coarse])
     state.push([partials([(i, "a", 1.0, "s") for i in range(17, 40)])])
     answers(state.advance(20), got)
-    starts = state.closed_slices()["_slice"].to_pylist()
+    starts = state.closed_slices()[0]["_slice"].to_pylist()
     assert starts == [17]  # behind those that were closed at the finer cuts, not at 10 again
     answers(state.advance(40), got)
     assert {end: n for (query, end, _), (n,) in got.items() if query == 1} == {10: 10, 20: 20, 30: 20, 40: 20}

@@ -41,7 +41,7 @@ def test_queries_with_the_same_rows_share_an_operator_and_others_have_their_own(
          4: bound(RowWindow(10, 5)), 5: bound(Window(40, 5), MEDIAN)}
     )  # fmt: skip
     assert sorted(map(sorted, members(made).values())) == [[1, 2], [3], [4], [5]]
-    assert {number for shared in made.inputs["events"].passes for number in shared.demands} == set(
+    assert {port.operator for shared in made.inputs["events"].passes for port in shared.demands} == set(
         made.operators
     )
 

@@ -82,7 +82,7 @@ class Ages:
         epoch = Epoch(number, float(number))
         epoch.files = [
             *results.close(),
-            *self.log.write(number, [State(query, closed, opened) for query in self.ids]),
+            *self.log.write(number, [State(query, [closed], opened) for query in self.ids]),
         ]
         epoch.unneeded = self.log.unneeded(dict.fromkeys(self.ids, number - self.window), self.ids)
         epoch.streams["s"] = Advance(Progress(batch=number, watermark=number), number, rows=1)

@@ -91,7 +91,7 @@ class Streams:
 
     def tables(self, queries: Iterable[RunningQuery]) -> dict[str, DataFrame]:
         """The tables that queries are joined with, by name."""
-        used = {enrichment.table for query in queries for enrichment in query.plan.enrichments}
+        used = {table for query in queries for table in query.plan.tables}
         return {name: self.relations.frame(name) for name in used}
 
     def waiting(self) -> list[OpenStream]:

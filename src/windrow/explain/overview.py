@@ -124,7 +124,9 @@ class StreamOverview:
 
     def queries_of(self, shared: BatchPass) -> dict[str, BoundQuery]:
         """The queries that a pass over a batch is for."""
-        return {name: query for number in shared.demands for name, query in self.by_operator[number].items()}
+        return {
+            name: query for port in shared.demands for name, query in self.by_operator[port.operator].items()
+        }
 
     @property
     def own_title(self) -> str:

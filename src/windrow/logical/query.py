@@ -98,9 +98,9 @@ class BoundQuery(ABC):
 
     @cached_property
     def streams(self) -> tuple[str, ...]:
-        """The names of the streams that it reads, in the order of its inputs. Made once, as are the columns
-        in use: every batch asks for both, of ten thousand queries too."""
-        return tuple(asked.stream.name for asked in self.inputs)
+        """The names of the streams that it reads, each once, in the order of its inputs. Made once, as are
+        the columns in use: every batch asks for both, of ten thousand queries too."""
+        return tuple(dict.fromkeys(asked.stream.name for asked in self.inputs))
 
     @cached_property
     def columns_in_use(self) -> Mapping[str, frozenset[str]]:
@@ -114,6 +114,11 @@ class BoundQuery(ABC):
             )
             for stream in self.streams
         }
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables that its rows are joined with."""
+        return tuple(dict.fromkeys(joined.table for asked in self.inputs for joined in asked.enrichments))
 
     @property
     @abstractmethod

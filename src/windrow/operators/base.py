@@ -2,8 +2,9 @@
 
 An operator takes what was collected from a batch on one of its ports, advances to an instant, gives answers,
 and gives what has changed of its state at rest. At rest a state is tables: those that `advance` has closed,
-epoch by epoch, and one of all that is still open, written anew each time. Both have a column `_slice`, on an
-axis of the operator's own choice: the runtime only compares it with `horizon`.
+epoch by epoch, and one of all that is still open, written anew each time. All have a column `_slice`, on an
+axis of the operator's own choice: the runtime only compares it with `horizon`. What is closed may be several
+tables with columns of their own, each of which names its part of the state (`tables_at_rest.named`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ class HeldState(Protocol):
     def closes(self, until: int) -> bool:
         """Whether advancing that far could answer anything."""
 
-    def closed_slices(self) -> pa.Table | None:
+    def closed_slices(self) -> Sequence[pa.Table]:
         """At rest: what the last `advance` closed and a window still needs."""
 
     def open_slices(self) -> pa.Table | None:
@@ -69,8 +70,34 @@ class Operator(HeldState, Protocol):
         """
 
 
-class WindowOperator(HeldState, Protocol):
-    """The running state of the window of one query, which `SingleQuery` makes an operator of."""
+class WindowOperator(Protocol):
+    """The running state of the window of one query, which `SingleQuery` makes an operator of. It says of its
+    state what an operator says, but that its closed slices are one table."""
+
+    @property
+    def entries(self) -> int:
+        """How many partials and rows it holds."""
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory they take."""
+
+    @property
+    def groups_known(self) -> int:
+        """How many groups it knows."""
+
+    @property
+    def horizon(self) -> int:
+        """Closed slices that begin before this are no longer needed."""
+
+    def closes(self, until: int) -> bool:
+        """Whether advancing that far could answer anything."""
+
+    def closed_slices(self) -> pa.Table:
+        """At rest: what the last `advance` closed and a window still needs."""
+
+    def open_slices(self) -> pa.Table:
+        """At rest: what may still change."""
 
     def push(self, partials: pa.Table) -> None:
         """Take in what a pass has collected from a batch; a query may have several passes."""

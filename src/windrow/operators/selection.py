@@ -50,9 +50,9 @@ class Selection:
         """No answer waits for time to go on."""
         return False
 
-    def closed_slices(self) -> pa.Table | None:
+    def closed_slices(self) -> Sequence[pa.Table]:
         """Nothing is at rest."""
-        return None
+        return ()
 
     def open_slices(self) -> pa.Table | None:
         """Nothing is at rest."""

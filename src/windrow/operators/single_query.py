@@ -61,9 +61,9 @@ class SingleQuery:
             number = np.full(len(table), self.query, np.int32)
             yield 0, table.append_column(QUERY, pa.array(number))
 
-    def closed_slices(self) -> pa.Table | None:
+    def closed_slices(self) -> Sequence[pa.Table]:
         """At rest: what the last `advance` closed and a window still needs."""
-        return self.window.closed_slices()
+        return (self.window.closed_slices(),)
 
     def open_slices(self) -> pa.Table | None:
         """At rest: what may still change."""

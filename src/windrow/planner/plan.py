@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from windrow.columns import BEGINNING, END_OF_TIME
 from windrow.logical.patterns import UpdatePattern
@@ -84,6 +84,14 @@ class Edge:
 
     stream: str
     pattern: UpdatePattern = UpdatePattern.MONOTONIC
+
+
+class Port(NamedTuple):
+    """Who asks for the rows of a stream: a port of an operator. One that reads a stream twice, as a join of a
+    stream with itself does, asks on two."""
+
+    operator: int
+    number: int
 
 
 @dataclass(frozen=True)
@@ -160,15 +168,23 @@ class OperatorPlan:
         return ANY_PRICES.tree([member.window for member in members])
 
     @cached_property
-    def demands(self) -> dict[str, Demand]:
-        """What it asks of the rows of a batch, by stream."""
+    def demands(self) -> tuple[Demand, ...]:
+        """What it asks of the rows of a batch, by port."""
         inputs = [member.output.of.inputs for member in self.members.values()]
-        return {stream: demand_of(each[port] for each in inputs) for port, stream in enumerate(self.streams)}
+        return tuple(demand_of(each[port] for each in inputs) for port in range(len(self.ports)))
 
-    @property
+    def demands_of(self, stream: str) -> dict[Port, Demand]:
+        """What it asks of the rows of a stream, on each of the ports that read it."""
+        return {
+            Port(self.id, number): demand
+            for number, (port, demand) in enumerate(zip(self.ports, self.demands, strict=True))
+            if port.stream == stream
+        }
+
+    @cached_property
     def streams(self) -> tuple[str, ...]:
-        """The streams that it reads, in the order of its ports."""
-        return tuple(port.stream for port in self.ports)
+        """The streams that it reads, each once, in the order of its ports."""
+        return tuple(dict.fromkeys(port.stream for port in self.ports))
 
     def runs_as(self, other: OperatorPlan) -> bool:
         """Whether another operator has the same queries, in the same structure and place; their prices may

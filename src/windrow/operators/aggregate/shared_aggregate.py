@@ -251,11 +251,12 @@ class SharedAggregate:
             names += [aggregate_name(i) for i in range(len(aggregates))]
             yield int(shapes[first]), pa.table([*columns, pa.array(queries)], names=[*names, QUERY])
 
-    def closed_slices(self) -> pa.Table:
+    def closed_slices(self) -> tuple[pa.Table]:
         """At rest: the slices that the last `advance` closed and that a window still needs."""
         starts, keys, records = self._windows.held()
         new = slice(len(starts) - self._closed_rows, None)
-        return self._groups.at_rest(starts[new], keys[new], {op: rows[new] for op, rows in records.items()})
+        closed = {operation: rows[new] for operation, rows in records.items()}
+        return (self._groups.at_rest(starts[new], keys[new], closed),)
 
     def open_slices(self) -> pa.Table:
         """At rest: the slices that may still receive rows."""

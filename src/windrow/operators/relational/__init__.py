@@ -1,1 +1,1 @@
-"""Operators over relations that change with time: joins, DISTINCT, groups, and what becomes of their results."""
+"""Operators over relations that change with time: joins, DISTINCT, groups, what becomes of their results."""

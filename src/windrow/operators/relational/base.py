@@ -48,4 +48,4 @@ class RelationalOperator(Protocol):
         """At rest: what the last advance has added and changed, by the names of tables."""
 
     def restore(self, logged: Mapping[str, Sequence[pa.Table]], evaluated: int) -> None:
-        """Go on from what was logged, from an instant on; what was of no use before it may be in it or not."""
+        """Go on from what was logged, from an instant on; what nobody needs then may be in it or not."""

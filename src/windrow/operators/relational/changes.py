@@ -2,8 +2,8 @@
 
 A row lives from `ts` on, and no longer at `live`: the least expiration of all windows that it has come
 through, by which operators keep it. `exp` is when it ends for the user: the least expiration of the external
-ones. A row without an end has END_OF_TIME there. Only a continuous GROUP BY takes rows back: a row with the op
--1 ends the row with the same values, `live` and `exp` that was there before.
+ones. A row without an end has END_OF_TIME there. Only a continuous GROUP BY takes rows back: a row with the
+op -1 ends the row with the same values, `live` and `exp` that was there before.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Several tables of one state, at rest in one: each row says which of them it belongs to."""
+"""Several tables of one state at rest: in one, whose rows say which of them they belong to, or each by
+itself, under a name that goes with it as metadata of its schema."""
 
 from __future__ import annotations
 
@@ -12,6 +13,24 @@ if TYPE_CHECKING:
 
 PART = "_part"
 """The column that says so; tables that are themselves of several parts need another."""
+
+
+NAME = b"windrow_part"
+"""The entry in the metadata of a table that says which part of a state it is."""
+
+
+def named(table: pa.Table, name: str) -> pa.Table:
+    """A table that says which part of a state it is.
+
+    >>> name_of(named(pa.table({"x": [1]}), "left").schema), name_of(pa.schema([]))
+    ('left', '')
+    """
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), NAME: name})
+
+
+def name_of(schema: pa.Schema) -> str:
+    """The part of a state that a table with this schema is; empty if it does not say."""
+    return (schema.metadata or {}).get(NAME, b"").decode()
 
 
 def together(parts: Mapping[str, pa.Table | None], label: str = PART) -> pa.Table:

@@ -1,7 +1,7 @@
 """What every pass over a batch has: who asks for it, the SELECT that Spark runs, what becomes of its table.
 
 A pass reads the rows of a batch once, in the JVM, for those whose *demands* it serves: the operators of a
-plan, by their numbers. What Spark gives back is one Arrow table; the pass counts the rows in it, where it
+plan, by their ports. What Spark gives back is one Arrow table; the pass counts the rows in it, where it
 sees them all, and takes it apart for those who asked.
 """
 
@@ -204,7 +204,9 @@ def with_key_types(collected: pa.Table, demand: Demand) -> pa.Table:
 
 def demands_in(record: Mapping[str, Any], demands: Mapping[Any, Demand]) -> dict[Any, Demand]:
     """Those of the demands that a pass's record is for, in its order; KeyError if one is not there."""
-    return {who: demands[who] for who in record["for"]}
+    known = {who: who for who in demands}  # JSON has lists in place of ports
+    asking = [known[tuple(who) if isinstance(who, list) else who] for who in record["for"]]
+    return {who: demands[who] for who in asking}
 
 
 def partials_of(demands: Mapping[Any, Demand]) -> tuple[Partial, ...]:

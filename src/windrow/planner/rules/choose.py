@@ -28,7 +28,7 @@ def choose(draft: Draft) -> Draft:
 def chosen_for(operator: OperatorPlan, costs: Costs) -> OperatorPlan:
     """An operator with a final aggregator for every operation."""
     if operator.shared:
-        (demand,) = operator.demands.values()
+        (demand,) = operator.demands
         aggregates = sorted(demand.aggregates, key=str)
         operations = dict.fromkeys(
             column.operation for item in aggregates for partial in item.partials for column in partial.columns

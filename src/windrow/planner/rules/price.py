@@ -47,7 +47,7 @@ def price(draft: Draft) -> Draft:
         classes[alike] = replace(known, groups=weaver.model.groups, groups_observed=seen)
     cuts: dict[int, Cuts] = {}
     for shared in read.passes:
-        own = shared.cuts_by_demand()
+        own = {port.operator: found for port, found in shared.cuts_by_demand().items()}
         cuts |= own
         served = {number: len(draft.operators[number].members) for number in own if number in draft.operators}
         queries = sum(served.values())

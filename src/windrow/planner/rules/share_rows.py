@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
     from windrow.planner.draft import Draft
     from windrow.planner.passes.base import Demand
+    from windrow.planner.plan import Port
 
 
 def share_rows(draft: Draft) -> Draft:
     """The draft with the passes for its operators; the ones before, while nothing that counts has changed."""
     experience = draft.observed.experience
-    served = {number for shared in draft.read.passes for number in shared.demands}
+    served = {port.operator for shared in draft.read.passes for port in shared.demands}
     # One that another stream has begun is in the plan that runs before a pass over this one is for it.
     there = served >= draft.operators.keys() if draft.whole else bool(served) or not draft.operators
     if there and not draft.changed and experience.plans_like(draft.read.experience):
@@ -32,10 +33,10 @@ def share_rows(draft: Draft) -> Draft:
         if separate:
             apart |= {operator.id: place for place, operator in enumerate(operators)}
         classes[alike] = replace(known, separate=separate)
-    groups: dict[int, dict[int, Demand]] = {}
+    groups: dict[int, dict[Port, Demand]] = {}
     for number, operator in draft.operators.items():
         # Where rows come from the beginning, operators that have seen them do not ask again.
         if draft.whole or not draft.asked.keys().isdisjoint(operator.members):
-            groups.setdefault(apart.get(number, 0), {})[number] = operator.demands[draft.stream]
+            groups.setdefault(apart.get(number, 0), {}).update(operator.demands_of(draft.stream))
     passes = tuple(made for demands in groups.values() for made in plan_passes(demands, experience))
     return replace(draft, read=replace(draft.read, passes=passes, classes=classes, experience=experience))

@@ -28,19 +28,20 @@ if TYPE_CHECKING:
 
     from windrow.logical import BoundQuery, Stream
     from windrow.planner import BatchPass, Bounds, Experience, Tally
-    from windrow.planner.plan import OperatorPlan
+    from windrow.planner.passes.base import Demand
+    from windrow.planner.plan import OperatorPlan, Port
     from windrow.runtime.spark.patience import Patience
 
     Found = TypeVar("Found")
-    Tables = dict[int, list[pa.Table]]
+    Tables = dict[Port, list[pa.Table]]
 
 
 @dataclass(frozen=True)
 class Collected:
     """What was collected from a batch."""
 
-    tables: Mapping[int, Sequence[pa.Table]]
-    """For each operator, by its number: a table from each of its passes."""
+    tables: Mapping[Port, Sequence[pa.Table]]
+    """For each port of an operator: a table from each of its passes."""
     tally: Tally
     experience: Experience
     """What is known of the passes now."""
@@ -86,15 +87,15 @@ class Collecting:
                 tally = tally or counted
             except QueryFailed:
                 tally = self.tally()
-                suspects.update(shared.demands)
+                suspects.update(port.operator for port in shared.demands)
             except Unreadable:
                 self.tally()  # says so if it is the stream that cannot be read
                 raise
         failed: dict[int, Exception] = {}
         if suspects:
             suspected = {number: operators[number] for number in suspects}
-            for number in suspected:  # what the passes that ran well have is collected again
-                found.pop(number, None)
+            # What the passes that ran well have is collected again.
+            found = {port: tables for port, tables in found.items() if port.operator not in suspected}
             again, failed, experience = self._without_culprits(suspected, experience)
             found |= again
             self._confirm(suspected, operators, found, failed, experience)
@@ -118,11 +119,11 @@ class Collecting:
         """What operators collect for some of their queries, in passes for these alone; raises QueryFailed if
         one of them fails."""
         chosen = set(queries)
-        demands = {}
-        for number, operator in operators.items():
+        demands: dict[Port, Demand] = {}
+        for operator in operators.values():
             own = {query: member for query, member in operator.members.items() if query in chosen}
             if own:
-                demands[number] = operator.with_members(own).demands[self._stream.name]
+                demands |= operator.with_members(own).demands_of(self._stream.name)
         found: Tables = {}
         for shared in plan_passes(demands, experience):
             _hand_out(shared, self._collect(shared)[0], found)
@@ -183,7 +184,7 @@ class Collecting:
             found |= self._run_alone(again, experience, plans.keys() - failed.keys())
 
     def _check_tables(self, query: BoundQuery) -> None:
-        for table in {enrichment.table for enrichment in query.enrichments}:
+        for table in query.tables:
             try:
                 self._patience.through(partial(read_table, self._tables[table]))
             except (QueryFailed, Unreadable) as error:
@@ -199,9 +200,9 @@ def read_stream(name: str, attempt: Callable[[], Found], patience: Patience) -> 
 
 
 def _hand_out(shared: BatchPass, table: pa.Table, found: Tables) -> None:
-    for numbers, own in shared.tables(table):
-        for number in numbers:
-            found.setdefault(number, []).append(own)
+    for ports, own in shared.tables(table):
+        for port in ports:
+            found.setdefault(port, []).append(own)
 
 
 def _cannot_be_read(relation: str, error: QueryFailed | Unreadable) -> SourceError:

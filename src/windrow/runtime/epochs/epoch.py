@@ -26,6 +26,7 @@ from py4j.protocol import Py4JError
 from windrow.columns import END_OF_TIME, QUERY
 from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed
+from windrow.planner.plan import Port
 from windrow.runtime.epochs.culprits import Suspects, check_that_some_run
 from windrow.runtime.epochs.epoch_log import log_epoch
 from windrow.runtime.epochs.outcome import Answers, queries_after, queries_of, report_of
@@ -253,10 +254,10 @@ class Epochs:
             operator = plan.operators.get(number)
             if operator is None:
                 continue
-            own = {p: by_stream[s] for p, s in enumerate(operator.streams) if s in by_stream}
+            own = {p: by_stream[e.stream] for p, e in enumerate(operator.ports) if e.stream in by_stream}
             evaluated = committed.evaluated.get(number, min(part.evaluated for part in own.values()))
             until = max(evaluated, reached(self._progress(operator.streams, progress)))
-            tables = {port: part.tables.get(number, ()) for port, part in own.items()}
+            tables = {port: part.tables.get(Port(number, port), ()) for port, part in own.items()}
             works.append(Work(operator, tables, evaluated, until, fresh, suspects.apart))
         return works
 

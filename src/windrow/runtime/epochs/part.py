@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from windrow.logical import Stream
     from windrow.planner import Experience
-    from windrow.planner.plan import PhysicalPlan
+    from windrow.planner.plan import PhysicalPlan, Port
     from windrow.runtime.home.records import DataFile, Progress
     from windrow.runtime.state.current_plan import Planned
     from windrow.runtime.state.queries import RunningQuery
@@ -50,8 +50,8 @@ class Part:
     """The plan of the background's that was looked at."""
     batch: int | None = None
     tally: Tally = NO_ROWS
-    tables: Mapping[int, Sequence[pa.Table]] = field(default_factory=dict)
-    """What was collected for each operator, by its number: a table from each of its passes."""
+    tables: Mapping[Port, Sequence[pa.Table]] = field(default_factory=dict)
+    """What was collected for each port of an operator: a table from each of its passes."""
     experience: Experience | None = None
     """What is known of the passes since the batch."""
     failed: Mapping[int, Exception] = field(default_factory=dict)

@@ -1,9 +1,10 @@
 """The slice log: the state of operators at rest, one file an epoch for all of them.
 
-A file holds, for each operator that the epoch had, the slices that closed in it and the ones still open,
-as Arrow tables one behind the other; an index at its end says where. An operator's state is its closed
-slices from all files, oldest first, and its open ones from the newest file that knows it. A file goes
-when no operator needs anything in it; long windows over short epochs are kept to few files by compaction.
+A file holds, for each operator that the epoch had, the slices that closed in it (in a table, or in several
+that are parts of its state) and the ones still open, as Arrow tables one behind the other; an index at its
+end says where. An operator's state is its closed slices from all files, oldest first, and its open ones from
+the newest file that knows it. A file goes when no operator needs anything in it; long windows over short
+epochs are kept to few files by compaction.
 
     [Arrow stream]* | index (JSON) | length of the index (8 bytes) | WINDROW1
 """
@@ -20,11 +21,12 @@ import pyarrow.ipc
 
 from windrow.columns import SLICE
 from windrow.errors import HomeError
+from windrow.operators.state.tables_at_rest import name_of
 from windrow.runtime.home.durable import check, reading
 from windrow.runtime.home.records import OPERATORS, DataFile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from windrow.runtime.home.home import Home
@@ -42,6 +44,8 @@ class Segment:
     length: int
     rows: int
     last_slice: int
+    part: str = ""
+    """Which part of the state, where closed slices are in several tables with columns of their own."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class State:
     """What a file keeps of one operator."""
 
     operator: int
-    closed: pa.Table | None
+    closed: Sequence[pa.Table]
     open: pa.Table | None
     knows_open: bool = True
     """False in a merged file when a newer one has the open slices."""
@@ -57,7 +61,7 @@ class State:
     @property
     def rows(self) -> int:
         """How many partials and rows there are to write."""
-        return sum(len(table) for table in (self.closed, self.open) if table is not None)
+        return sum(map(len, self.closed)) + (0 if self.open is None else len(self.open))
 
 
 class SliceLog:
@@ -134,7 +138,7 @@ class SliceLog:
     def merge(self, files: list[DataFile], path: Path, alive: set[int]) -> DataFile:
         """Write several files, oldest first, as one, without what nobody needs."""
         newest = {s.operator: f.path for f in self.files() for s in self.segments(f) if not s.closed}
-        closed: dict[int, list[pa.Table]] = {}
+        closed: dict[int, dict[str, list[pa.Table]]] = {}
         opened: dict[int, pa.Table | None] = {}
         for file in files:
             for segment in self.segments(file):
@@ -146,11 +150,14 @@ class SliceLog:
                 if not segment.closed:
                     opened[segment.operator] = table
                 elif table is not None:
-                    closed.setdefault(segment.operator, []).append(table)
+                    closed.setdefault(segment.operator, {}).setdefault(segment.part, []).append(table)
         states = [
             State(
                 number,
-                pa.concat_tables(closed[number], promote_options="default") if number in closed else None,
+                [
+                    pa.concat_tables(tables, promote_options="default")
+                    for tables in closed.get(number, {}).values()
+                ],
                 opened.get(number),
                 number in opened,
             )
@@ -181,7 +188,9 @@ def write_file(path: Path, states: Iterable[State]) -> list[Segment]:
     segments: list[Segment] = []
     with pa.OSFile(str(path), "wb") as file:
         for state in states:
-            for closed, table in ((True, state.closed), (False, state.open))[: 1 + state.knows_open]:
+            tables: list[tuple[bool, pa.Table | None]] = [(True, table) for table in state.closed]
+            tables += [(False, state.open)] if state.knows_open else []
+            for closed, table in tables:
                 offset = file.tell()
                 rows = 0 if table is None else len(table)
                 last = 0
@@ -189,7 +198,9 @@ def write_file(path: Path, states: Iterable[State]) -> list[Segment]:
                     with pa.ipc.new_stream(file, table.schema) as writer:
                         writer.write_table(table)
                     last = pc.max(table[SLICE]).as_py()
-                segments.append(Segment(state.operator, closed, offset, file.tell() - offset, rows, last))
+                part = "" if table is None else name_of(table.schema)
+                length = file.tell() - offset
+                segments.append(Segment(state.operator, closed, offset, length, rows, last, part))
         index = json.dumps([list(vars(segment).values()) for segment in segments]).encode()
         file.write(index + len(index).to_bytes(8, "big") + MAGIC)
     return segments

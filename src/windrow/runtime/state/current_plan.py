@@ -108,7 +108,7 @@ class CurrentPlan:
             )  # fmt: skip
             self._last_operator = max(self._last_operator, made.last_operator)
             for number, operator in made.operators.items():
-                if len(operator.ports) > 1 and number not in before.operators:
+                if len(operator.streams) > 1 and number not in before.operators:
                     self._begun |= dict.fromkeys(operator.members, operator)
             return Planned(before, made)
 

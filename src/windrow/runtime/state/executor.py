@@ -113,7 +113,7 @@ class Executor:
         """What an operator says of its state after an epoch that it was in."""
         return self._states[plan.id].operator
 
-    def at_rest(self, plan: OperatorPlan) -> tuple[pa.Table | None, pa.Table | None]:
+    def at_rest(self, plan: OperatorPlan) -> tuple[Sequence[pa.Table], pa.Table | None]:
         """What the last epoch has closed of an operator's state, and what is open: as it is written down,
         which a function of the user's may not be able to do."""
         operator = self.state(plan)

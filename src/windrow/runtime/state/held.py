@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from windrow.columns import BEGINNING, END_OF_TIME
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pyarrow as pa
 
     from windrow.operators.aggregate.shared_aggregate import SharedAggregate
@@ -23,7 +25,7 @@ class HeldByTask:
     horizon: int = BEGINNING
     next_end: int | None = None
     """When a window is evaluated next; None: nobody has asked."""
-    closed: pa.Table | None = None
+    closed: Sequence[pa.Table] = ()
     """At rest: the slices that the last epoch closed and that a window still needs."""
     open: pa.Table | None = None
     """At rest: the slices that may still receive rows."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from windrow.planner.passes.base import BatchPass, Demand
-    from windrow.planner.plan import OutputPlan
+    from windrow.planner.plan import OutputPlan, Port
     from windrow.planner.settings import Settings
 
 
@@ -128,7 +128,11 @@ def _read_input(stored: StoredInput, operators: Mapping[int, OperatorPlan], *, p
             classes[operator.alike] = SharingClass(
                 operator.alike, one["separate"], one["optimizer"], one["groups"], one["groups_observed"]
             )
-    demands = {number: operator.demands[stored.stream] for number, operator in operators.items()}
+    demands = {
+        port: demand
+        for operator in operators.values()
+        for port, demand in operator.demands_of(stored.stream).items()
+    }
     made = _passes(given["passes"], demands) if passes else ()
     experience = Experience(
         frozenset(learned["scattered"]),
@@ -149,14 +153,14 @@ def _read_input(stored: StoredInput, operators: Mapping[int, OperatorPlan], *, p
     )
 
 
-def _passes(records: Sequence[Mapping[str, Any]], demands: Mapping[int, Demand]) -> tuple[BatchPass, ...]:
+def _passes(records: Sequence[Mapping[str, Any]], demands: Mapping[Port, Demand]) -> tuple[BatchPass, ...]:
     """The passes that were written down; none, to be planned anew, if they are not for these operators."""
     try:
         passes = tuple(from_record(one, demands) for one in records)
     except (KeyError, IndexError, ValueError):
         return ()
-    return passes if {number for shared in passes for number in shared.demands} == demands.keys() else ()
+    return passes if {port for shared in passes for port in shared.demands} == demands.keys() else ()
 
 
 def _cuts(read: InputPlan) -> dict[int, Any]:
-    return {number: cuts for shared in read.passes for number, cuts in shared.cuts_by_demand().items()}
+    return {port.operator: cuts for shared in read.passes for port, cuts in shared.cuts_by_demand().items()}

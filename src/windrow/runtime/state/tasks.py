@@ -79,7 +79,7 @@ class TaskOperator:
         """Whether advancing that far could answer anything."""
         return self.held.closes(until)
 
-    def closed_slices(self) -> pa.Table | None:
+    def closed_slices(self) -> Sequence[pa.Table]:
         """At rest: the slices that the last epoch closed and that a window still needs."""
         return self.held.closed
 
