@@ -8,7 +8,6 @@ that goes on with the slower stream.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,8 +29,13 @@ class BothQuery(BoundQuery):
     """The rows of two queries without a window, which have the same columns."""
 
     of: tuple[SelectQuery, SelectQuery]
-    pattern: ClassVar[UpdatePattern] = UpdatePattern.MONOTONIC
-    time_column: ClassVar[str] = TIME
+    @property
+    def pattern(self):
+        return UpdatePattern.MONOTONIC
+
+    @property
+    def time_column(self):
+        return TIME
 
     @property
     def inputs(self):

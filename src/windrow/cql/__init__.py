@@ -4,6 +4,7 @@ The language is Spark SQL's SELECT with windows behind stream names, and the sta
 streams and tables come from. Nothing here knows what exists: names are looked up by `windrow.logical`.
 """
 
+from windrow.cql.deliveries import DSTREAM, ISTREAM, RSTREAM, delivery_of
 from windrow.cql.durations import format_duration, parse_duration, positive_duration
 from windrow.cql.parser import parse
 from windrow.cql.row_windows import RowWindowNode
@@ -12,6 +13,9 @@ from windrow.cql.statements import CreateStream, CreateTable, Query, Span, State
 from windrow.cql.windows import TimeWindowNode, window_of
 
 __all__ = [
+    "DSTREAM",
+    "ISTREAM",
+    "RSTREAM",
     "CreateStream",
     "CreateTable",
     "Query",
@@ -19,6 +23,7 @@ __all__ = [
     "Span",
     "Statement",
     "TimeWindowNode",
+    "delivery_of",
     "format_duration",
     "name_span",
     "parse",

@@ -17,6 +17,7 @@ from sqlglot.parser import SENTINEL_NONE
 from sqlglot.parsers.spark import SparkParser
 
 from windrow.cql.column_types import suggested_type
+from windrow.cql.deliveries import MODIFIERS
 from windrow.cql.spans import CALL_END
 from windrow.cql.tokens import found, span_of
 from windrow.cql.windows import EXAMPLE, read_window
@@ -56,6 +57,7 @@ class CqlParser(SparkParser):
     FUNCTION_PARSERS: ClassVar = {
         name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
     }
+    OPERATION_MODIFIERS: ClassVar = MODIFIERS
     # ANY(x) is an aggregate; behind LIKE, ANY is still read as one of a list.
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
         name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "ANY"

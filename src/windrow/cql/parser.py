@@ -14,6 +14,8 @@ from sqlglot import TokenType, exp
 
 from windrow.cql.create import EXAMPLES, create_stream, create_table
 from windrow.cql.cursor import Cursor
+from windrow.cql.deliveries import WORDS as DELIVERIES
+from windrow.cql.deliveries import with_deliveries_marked
 from windrow.cql.dialect import Cql, CqlParser
 from windrow.cql.durations import format_duration
 from windrow.cql.statements import Query
@@ -25,16 +27,8 @@ if TYPE_CHECKING:
 
 KINDS = ("STREAM", "TABLE", "QUERY")
 STARTS = "statements start with CREATE STREAM, CREATE TABLE, CREATE QUERY or SELECT"
-RELATION_TO_STREAM = ("RSTREAM", "ISTREAM", "DSTREAM", "WSTREAM")
 # Where the duration of a RETAIN ends even if its unit, or the AS behind it, was forgotten.
 _BEHIND_RETAIN = frozenset({"RETAIN", "AS", "SELECT", "WITH"})
-# Behind SELECT such a word may still be a column's name: SELECT istream, a FROM …
-_AFTER_A_COLUMN = frozenset({TokenType.COMMA, TokenType.DOT, TokenType.FROM, TokenType.ALIAS})
-_SET_OPERATIONS: dict[type[exp.Expr], str] = {
-    exp.Union: "UNION",
-    exp.Intersect: "INTERSECT",
-    exp.Except: "EXCEPT",
-}
 # Spark refuses a statement in which nothing follows one of these; sqlglot reads over it.
 _OPEN = frozenset(
     {TokenType.COMMA, TokenType.ON, TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.IN, TokenType.USING}
@@ -121,10 +115,11 @@ def _query(
             raise cursor.expected("SELECT", suggestion(cursor.word(), ["SELECT"]))
         raise _unknown_statement(cursor)
     _refuse_open_ends(cursor)
-    tree = CqlParser(dialect=Cql).read(cursor.tokens[cursor.index :], cursor.text)
-    if not isinstance(tree, exp.Select):
-        raise _not_a_select(cursor, tree)
-    if not tree.expressions:
+    tokens = with_deliveries_marked(cursor.tokens[cursor.index :], cursor.text)
+    tree = _without_parentheses(CqlParser(dialect=Cql).read(tokens, cursor.text))
+    if not isinstance(tree, exp.Select | exp.SetOperation):
+        raise cursor.error("a query is a SELECT, or several with UNION or INTERSECT between them", STARTS)
+    if isinstance(tree, exp.Select) and not tree.expressions:
         cursor.advance()
         raise cursor.expected("something to select", "such as SELECT origin, COUNT(*) FROM …")
     start, end = span_of(*cursor.tokens)
@@ -150,25 +145,18 @@ def _unknown_statement(cursor: Cursor) -> StatementError:
     return cursor.error(f"no statement starts with '{source}'", hint)
 
 
-def _not_a_select(cursor: Cursor, tree: exp.Expr) -> StatementError:
-    operation = _SET_OPERATIONS.get(type(tree))
-    if operation is not None:
-        while not (cursor.at(operation) or cursor.at("MINUS")) and cursor.current is not None:
-            cursor.advance()
-        return cursor.error(f"{operation} of queries is not supported", "create one query for each SELECT")
-    return cursor.error("a query is one SELECT without parentheses around it", "take the parentheses away")
+def _without_parentheses(tree: exp.Expr) -> exp.Expr:
+    """The query in parentheses that say nothing: (SELECT …)."""
+    while isinstance(tree, exp.Subquery) and tree.is_wrapper:
+        tree = tree.this
+    return tree
 
 
 def _refuse_planned(cursor: Cursor) -> None:
     """What the design has and the engine does not, yet."""
     hint = "leave it out: every evaluation gives its whole answer"
-    ahead = 1 if cursor.at("SELECT") else 0
-    if (word := cursor.word(ahead)) in RELATION_TO_STREAM:
-        cursor.index += ahead
-        following = cursor.tokens[cursor.index + 1 :]
-        if following and following[0].token_type not in _AFTER_A_COLUMN:
-            raise cursor.error(f"{word} is not supported yet", hint)
-        cursor.index -= ahead
+    if (word := cursor.word()) in DELIVERIES:
+        raise cursor.error(f"{word} stands behind SELECT", f"write SELECT {word} …")
     for index in range(len(cursor.tokens) - cursor.index):
         if cursor.word(index) == "EMIT" and cursor.word(index + 1) == "CHANGES":
             cursor.index += index

@@ -68,12 +68,12 @@ class CreateTable:
 class Query:
     """`CREATE QUERY name [RETAIN d] AS SELECT …`, or a bare SELECT (then `name` and `retain` are None).
 
-    `select` is the syntax tree, its windows on the table nodes (see `window_of`); `select_sql` is the
-    SELECT as it was written, windows included.
+    `select` is the syntax tree, of one SELECT or of several with UNION or INTERSECT between them, its windows on
+    the table nodes (see `window_of`); `select_sql` is the SELECT as it was written, windows included.
     """
 
     name: str | None
-    select: exp.Select
+    select: exp.Query
     select_sql: str
     retain: int | None
     text: str

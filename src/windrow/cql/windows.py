@@ -1,6 +1,9 @@
 """The window behind a stream's name: `flights [RANGE 6 HOURS SLIDE 5 MINUTES OFFSET 1 MINUTE]`, or one
 of rows: `flights [PARTITION BY origin ROWS 100 SLIDE 10]`.
 
+Without SLIDE a window of time is continuous: it is answered whenever it changes. `[NOW]` is the shortest window
+there is, `[UNBOUNDED]` one that rows never leave; rows leave an INTERNAL window, and results do not.
+
 A window is a node of the syntax tree, under the key "window" of its table. It survives copying,
 transforming and sqlglot's optimizer; Spark's generator does not know the key and writes the table
 without it, which is the plain Spark SQL that the JVM stage runs.
@@ -22,38 +25,52 @@ if TYPE_CHECKING:
     from windrow.cql.row_windows import ReadList
 
 CLAUSES = ("RANGE", "SLIDE", "OFFSET")
-# Parts of the language that are designed and not built; "syntax error" would be a lie about them.
-PLANNED = {
-    "UNBOUNDED": "an unbounded window",
-    "NOW": "a window of one instant (NOW)",
-    "INTERNAL": "an INTERNAL window",
-}
+NOW, UNBOUNDED, INTERNAL = "NOW", "UNBOUNDED", "INTERNAL"
+WORDS = (*CLAUSES, NOW, UNBOUNDED, INTERNAL)
+INSTANT = 1
+"""How long a row is in a window of NOW: one microsecond, the time from an instant to the next."""
 EXAMPLE = "[RANGE 6 HOURS SLIDE 5 MINUTES]"
-_STOPS = frozenset(CLAUSES) | PLANNED.keys()
+_STOPS = frozenset(WORDS)
 
 
 class TimeWindowNode(exp.Expression):
-    """`[RANGE r SLIDE s OFFSET o]`, in microseconds. Its place is in `meta`, as sqlglot keeps places."""
+    """`[RANGE r SLIDE s OFFSET o INTERNAL]`, in microseconds. Its place is in `meta`, as sqlglot keeps
+    places."""
 
-    arg_types: ClassVar[dict[str, bool]] = {"range": True, "slide": True, "offset": True}
-
-    @property
-    def range(self) -> int:
-        return int(self.args["range"])
+    arg_types: ClassVar[dict[str, bool]] = {"range": False, "slide": False, "offset": True, "internal": True}
 
     @property
-    def slide(self) -> int:
-        return int(self.args["slide"])
+    def range(self) -> int | None:
+        """How long a row is in it; None: for ever."""
+        return _whole(self.args["range"])
+
+    @property
+    def slide(self) -> int | None:
+        """The time between two evaluations; None: it is continuous."""
+        return _whole(self.args["slide"])
 
     @property
     def offset(self) -> int:
+        """When evaluations are, beside multiples of the slide."""
         return int(self.args["offset"])
 
+    @property
+    def internal(self) -> bool:
+        """Whether results stay when the rows that they are of leave the window."""
+        return bool(self.args["internal"])
+
     def __str__(self) -> str:
-        clauses = {"RANGE": self.range, "SLIDE": self.slide} | (
-            {"OFFSET": self.offset} if self.offset else {}
-        )
-        return f"[{' '.join(f'{word} {format_duration(size).upper()}' for word, size in clauses.items())}]"
+        sizes = {"RANGE": self.range, "SLIDE": self.slide, "OFFSET": self.offset or None}
+        words = [f"{word} {format_duration(size).upper()}" for word, size in sizes.items() if size is not None]
+        if self.range is None:
+            words.insert(0, UNBOUNDED)
+        elif self.range == INSTANT:
+            words[0] = NOW
+        return f"[{' '.join([*words, *[INTERNAL][: self.internal]])}]"
+
+
+def _whole(value: object) -> int | None:
+    return None if value is None else int(str(value))
 
 
 def window_of(table: exp.Table) -> TimeWindowNode | RowWindowNode | None:
@@ -84,25 +101,37 @@ def read_window(
 
 def _read_time_window(cursor: Cursor, span: tuple[int, int]) -> TimeWindowNode:
     text = cursor.text
-    sizes: dict[str, int] = {}
+    sizes: dict[str, int | None] = {}
+    internal = False
     while cursor.current is not None:
         clause = cursor.word()
         _refuse_unknown(cursor, clause)
-        if clause.lower() in sizes:
-            raise cursor.error(f"{clause} is given twice", f"keep one {clause}")
+        kind = "range" if clause in (NOW, UNBOUNDED) else clause.lower()
+        if kind in sizes or (clause == INTERNAL and internal):
+            given = "a window has one length" if kind == "range" else f"{clause} is given twice"
+            raise cursor.error(given, "keep one of them" if kind == "range" else f"keep one {clause}")
         cursor.advance()
+        if clause == INTERNAL:
+            internal = True
+            continue
+        if clause in (NOW, UNBOUNDED):
+            sizes[kind] = INSTANT if clause == NOW else None
+            continue
         if cursor.current is None:
             # Without its "]" the cursor would say that the statement ends here, which is not so.
             problem = f"{clause} needs a duration"
             raise StatementError(problem, text, *span_of(cursor.previous), f"such as {clause} 5 MINUTES")
-        sizes[clause.lower()] = cursor.duration(clause, _STOPS, EXAMPLE, zero=clause == "OFFSET")
+        sizes[kind] = cursor.duration(clause, _STOPS, EXAMPLE, zero=clause == "OFFSET")
     if "range" not in sizes:
-        problem = "SLIDE and OFFSET need a RANGE" if sizes else "this window is empty"
+        given = " and ".join([word for word in CLAUSES if word.lower() in sizes] + [INTERNAL][: internal])
+        problem = f"{given} needs a RANGE" if given else "this window is empty"
         raise StatementError(problem, text, *span, f"write it as {EXAMPLE}")
-    if "slide" not in sizes:
-        problem = "a window without SLIDE (a continuous query) is not supported yet"
-        raise StatementError(problem, text, *span, f"add a SLIDE, as in {EXAMPLE}")
-    return TimeWindowNode(range=sizes["range"], slide=sizes["slide"], offset=sizes.get("offset", 0))
+    if "offset" in sizes and "slide" not in sizes:
+        problem = "an OFFSET says when a window with SLIDE is evaluated, and this one has none"
+        raise StatementError(problem, text, *span, f"add a SLIDE, as in {EXAMPLE}, or leave OFFSET out")
+    return TimeWindowNode(
+        range=sizes["range"], slide=sizes.get("slide"), offset=sizes.get("offset", 0), internal=internal
+    )
 
 
 def _closing(text: str, tokens: list[Token]) -> int:
@@ -118,10 +147,8 @@ def _closing(text: str, tokens: list[Token]) -> int:
 
 
 def _refuse_unknown(cursor: Cursor, clause: str) -> None:
-    if clause in PLANNED:
-        raise cursor.error(f"{PLANNED[clause]} is not supported yet", f"use a time window: {EXAMPLE}")
     if clause == ",":
         raise cursor.error("the parts of a window are not separated by commas", f"as in {EXAMPLE}")
-    if clause not in CLAUSES:
-        hint = suggestion(clause, [*CLAUSES, ROWS, KEYS]) or f"a window is written as {EXAMPLE}"
+    if clause not in WORDS:
+        hint = suggestion(clause, [*WORDS, ROWS, KEYS]) or f"a window is written as {EXAMPLE}"
         raise cursor.expected("RANGE, SLIDE or OFFSET", hint)

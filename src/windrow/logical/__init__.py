@@ -8,6 +8,7 @@ from windrow.logical.fingerprint import surroundings
 from windrow.logical.query import BoundQuery, Enrich, Output, Scan
 from windrow.logical.records import PlanRecords
 from windrow.logical.relation import Relation, Stream, Table
+from windrow.logical.relational import RelationalQuery
 from windrow.logical.select import SelectQuery
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Output",
     "PlanRecords",
     "Relation",
+    "RelationalQuery",
     "Scan",
     "SelectQuery",
     "Stream",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -27,8 +27,15 @@ class AggregateQuery(BoundQuery):
 
     window: Window | RowWindow
 
-    pattern: ClassVar[UpdatePattern] = UpdatePattern.MONOTONIC  # what was answered at an evaluation stands
-    time_column: ClassVar[str] = WINDOW_END
+    @property
+    def pattern(self) -> UpdatePattern:
+        """What was answered at an evaluation stands."""
+        return UpdatePattern.MONOTONIC
+
+    @property
+    def time_column(self) -> str:
+        """When a window ends."""
+        return WINDOW_END
 
     @property
     def time_windows(self) -> tuple[Window, ...]:

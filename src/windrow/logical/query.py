@@ -10,9 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, ClassVar
-
-from windrow.logical.patterns import UpdatePattern
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -20,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from windrow.aggregates import Aggregate
+    from windrow.logical.patterns import UpdatePattern
     from windrow.logical.relation import Stream
     from windrow.slicing import RowWindow, Window
 
@@ -80,10 +79,15 @@ class BoundQuery(ABC):
     algorithm: str | None = None
     """The final aggregator that a hint asks for."""
 
-    pattern: ClassVar[UpdatePattern]
-    """How its results come to an end."""
-    time_column: ClassVar[str]
-    """The column of its results that says when they are of, by which they are kept and read."""
+    @property
+    @abstractmethod
+    def pattern(self) -> UpdatePattern:
+        """How its results come to an end."""
+
+    @property
+    @abstractmethod
+    def time_column(self) -> str:
+        """The column of its results that says when they are of, by which they are kept and read."""
 
     @property
     def stream(self) -> Stream:

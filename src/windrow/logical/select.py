@@ -8,7 +8,7 @@ Late rows and dead letters are answered by no query.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 from windrow.columns import TIME
 from windrow.logical.patterns import UpdatePattern
@@ -24,8 +24,15 @@ if TYPE_CHECKING:
 class SelectQuery(BoundQuery):
     """The rows of a stream that fulfil a condition, with expressions over them."""
 
-    pattern: ClassVar[UpdatePattern] = UpdatePattern.MONOTONIC
-    time_column: ClassVar[str] = TIME
+    @property
+    def pattern(self) -> UpdatePattern:
+        """Nothing is ever taken back."""
+        return UpdatePattern.MONOTONIC
+
+    @property
+    def time_column(self) -> str:
+        """The event time of the row."""
+        return TIME
 
     @property
     def time_columns(self) -> dict[str, pa.DataType]:

@@ -5,21 +5,23 @@ gives what it has up to there itself. So an operator never sees half an instant,
 batches shows in what it gives.
 
 At rest an operator is what it has logged: `log` gives, after every advance, what that added or changed, in
-tables by name, each row with the instant (column `_slice`) from which on nobody needs it. `restore` is given
-all that was logged and is still needed, in the order in which it was; of what a later row replaces, it takes
-the later.
+tables by name, each row with the instant (column `_slice`) until which it is needed: a row that lives until `live`
+is needed by whoever goes on from `live` or before. `restore` is given all that was logged and is still needed, in
+the order in which it was; of what a later row replaces, it takes the later.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
+import pyarrow as pa
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    import pyarrow as pa
-
     from windrow.operators.relational.changes import Changes
+
+Evaluator = Callable[[pa.Table, Sequence[str]], list[pa.Array]]
+"""Computes expressions, Spark SQL over the columns of a table, for each of its rows in their order."""
 
 
 class RelationalOperator(Protocol):
@@ -45,7 +47,8 @@ class RelationalOperator(Protocol):
         to be told; END_OF_TIME if nothing does."""
 
     def log(self) -> Mapping[str, pa.Table]:
-        """At rest: what the last advance has added and changed, by the names of tables."""
+        """At rest: what has been added and changed since the last call, by the names of tables; tables of no
+        rows may be left out."""
 
     def restore(self, logged: Mapping[str, Sequence[pa.Table]], evaluated: int) -> None:
         """Go on from what was logged, from an instant on; what nobody needs then may be in it or not."""

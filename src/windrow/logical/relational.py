@@ -1,0 +1,114 @@
+"""A query that slices cannot answer, as a tree of operators: joins, DISTINCT, set operations, windows without
+SLIDE, over any number of streams.
+
+Its ports are queries over one stream each, without a window (`reads`), whose rows the leaves of the tree put into
+windows. With SLIDE the answers are those of evaluations; without, they are changes: what comes and when it ends
+(`_op`, `_ts`, `_exp`), or, as ISTREAM and DSTREAM, what is new or gone (`_ts`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from windrow.columns import EXPIRES, OP, TIME, WINDOW_END, WINDOW_START
+from windrow.cql import RSTREAM
+from windrow.logical.patterns import UpdatePattern
+from windrow.logical.query import BoundQuery
+from windrow.logical.tree import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
+
+    from windrow.logical.select import SelectQuery
+    from windrow.logical.tree import Node
+
+
+@dataclass(frozen=True, kw_only=True)
+class RelationalQuery(BoundQuery):
+    """A tree of operators, and what becomes of the rows at its root."""
+
+    root: Node
+    reads: tuple[SelectQuery, ...]
+    """What is asked of each stream, a port each; their outputs are the columns of the tree's leaves."""
+    delivery: str = RSTREAM
+    """RSTREAM, ISTREAM or DSTREAM."""
+    slide: int | None = None
+    """The time between two evaluations, in microseconds; None: it is answered at every change."""
+    offset: int = 0
+    warnings: tuple[str, ...] = field(default=(), compare=False)
+    """What people should know before they run it."""
+
+    @property
+    def inputs(self) -> tuple[BoundQuery, ...]:
+        return self.reads
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        """How results end, by the external windows; those of evaluations, and what is new or gone, stand."""
+        if self.slide is not None or self.delivery != RSTREAM:
+            return UpdatePattern.MONOTONIC
+        return self.root.ends
+
+    @property
+    def has_changes(self) -> bool:
+        """Whether its results are changes, from which the answer at an instant can be put together."""
+        return self.slide is None and self.delivery == RSTREAM
+
+    @property
+    def time_column(self) -> str:
+        """When a change is of, or an evaluation."""
+        return TIME if self.slide is None else WINDOW_END
+
+    @property
+    def time_columns(self) -> dict[str, pa.DataType]:
+        """What every result says of its time."""
+        instant = self.stream.time_type
+        if self.slide is None:
+            return {OP: pa.int8(), TIME: instant, EXPIRES: instant} if self.has_changes else {TIME: instant}
+        return {WINDOW_START: instant, WINDOW_END: instant} if self.range is not None else {WINDOW_END: instant}
+
+    @property
+    def windows(self) -> list[Rows]:
+        """The leaves of its tree."""
+        return [node for node in self.root.walk() if isinstance(node, Rows)]
+
+    @property
+    def range(self) -> int | None:
+        """How long all its windows are; None if they are not equally long."""
+        ranges = {leaf.window for leaf in self.windows}
+        return ranges.pop() if len(ranges) == 1 else None
+
+    @property
+    def longest(self) -> int:
+        """How long the longest of its windows is from which rows leave."""
+        return max((leaf.window for leaf in self.windows if leaf.window is not None), default=0)
+
+    @property
+    def shape(self) -> Hashable:
+        """An operator answers one such query."""
+        return self.outputs
+
+    def steps(self) -> list[str]:
+        """What is done, from the answer down to the streams, for people."""
+        outputs = (
+            readable if (readable := self.readable(o.expression)) == o.name else f"{readable} AS {o.name}"
+            for o in self.outputs
+        )
+        steps = [f"answer {self.delivery.lower()} {', '.join(outputs)}"]
+        steps += [f"having {self.readable(self.having)}"] if self.having else []
+        return [*steps, *_drawn(self.root, 0)]
+
+    def readable(self, sql: str) -> str:
+        """An expression as a person would write it: nothing quoted."""
+        return sql.replace("`", "")
+
+
+def _drawn(node: Node, depth: int) -> list[str]:
+    """A node and all below it, a line each, deeper ones further in."""
+    lines = [f"{'  ' * depth}{node}  ({node.pattern.value})"]
+    for below in node.inputs:
+        lines += _drawn(below, depth + 1)
+    return lines

@@ -1,0 +1,51 @@
+"""A leaf: the rows of a stream in a window of time, each of which lives as long as the window is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from windrow.cql.durations import format_duration
+from windrow.logical.patterns import UpdatePattern
+from windrow.logical.tree.node import Column, Node
+
+
+@dataclass(frozen=True)
+class Rows(Node):
+    """The rows of a port of the operator, which a pass over a batch hands over: what is computed of each, if it
+    meets the condition that the port has."""
+
+    port: int
+    """Its place among the `reads` of the query."""
+    stream: str
+    handed_over: tuple[Column, ...]
+    """The columns; their names go with the outputs of the port's query."""
+    window: int | None
+    """How long a row lives, in microseconds; None: for ever."""
+    internal: bool = False
+    """Whether results stay when rows leave the window."""
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return ()
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.handed_over
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return UpdatePattern.MONOTONIC if self.window is None else UpdatePattern.WEAKEST
+
+    @property
+    def ends(self) -> UpdatePattern:
+        return UpdatePattern.MONOTONIC if self.internal else self.pattern
+
+    @property
+    def range(self) -> int | None:
+        return self.window
+
+    def __str__(self) -> str:
+        size = "UNBOUNDED" if self.window is None else "NOW"
+        if self.window is not None and self.window > 1:
+            size = f"RANGE {format_duration(self.window).upper()}"
+        return f"{self.stream} [{size}{' INTERNAL' if self.internal else ''}]"
