@@ -18,7 +18,7 @@ TESTS = Path(__file__).parent
 HARNESS = TESTS / "harness"
 PARTS = {"Staging", "Epochs"}
 """What stages and commits: nobody but the harness puts these together, or takes them apart."""
-COLUMNS = {"_reason", "_raw", "_file", "_position", "_late_by", "_epoch"}
+COLUMNS = {"_reason", "_raw", "_file", "_position", "_late_by", "_query", "_epoch"}
 """Columns of late rows, dead letters and results, which `Engine.late`, `dead` and `results` promise by name."""
 JAVA = {"_jvm", "_jsc"}
 """The only doors that PySpark has to Java."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from windrow.cql import Query, parse
+from windrow.cql import Query, parse, span
 from windrow.errors import StatementError
 
 VALID = [
@@ -26,6 +26,9 @@ VALID = [
     FROM f [RANGE 1 H SLIDE 1 H], LATERAL (SELECT 1)
     JOIN g [RANGE 2 H SLIDE 1 H] h ON f.x = h.x AND y IN (1, 2) AND z = INTERVAL 1 DAY
     WHERE NOT EXISTS (SELECT 1 FROM k [RANGE 1 D SLIDE 1 D]) AND ts > TIMESTAMP '2013-01-01' LIMIT 5""",
+    """WITH w AS (SELECT ISTREAM(DISTINCT a, b) FROM f [RANGE 1 H INTERNAL] LEFT SEMI JOIN g [NOW] USING (a))
+    SELECT DSTREAM * FROM (SELECT a FROM w UNION ALL (SELECT b FROM h [UNBOUNDED] INTERSECT SELECT 1)) AS x
+    WHERE (a, b) IN (SELECT a, b FROM k [RANGE UNBOUNDED SLIDE 1 D INTERNAL]) UNION SELECT RSTREAM a FROM f""",
 ]
 SIGNS = ["[", "]", "(", ")", "<", ">", "'", '"', "`", ",", ";", ".", "::", "--", "/*", "*/", "/*+", "-", "*"]
 OTHERS = """|> -> => { } $ @ ? \\ \0 é ROWS UNION WITH PIVOT UNPIVOT LATERAL VIEW TABLESAMPLE VALUES VERSION
@@ -54,6 +57,12 @@ def check(text: str) -> None:
         assert text[statement.start : statement.end].strip()
         if isinstance(statement, Query):
             assert text[statement.start : statement.end].endswith(statement.select_sql)
+            (again,) = parse(statement.select_sql)  # queries are kept as text
+            assert isinstance(again, Query)
+            assert again.select == statement.select
+            for node in statement.select.walk():
+                start, end = span(node)
+                assert (start, end) == (0, 0) or statement.start <= start < end <= statement.end
 
 
 @pytest.mark.parametrize("text", VALID)

@@ -51,6 +51,58 @@ def test_the_place_of_a_node(select: exp.Select, kind: type[exp.Expr], whole: st
     assert (cut(span(node)), cut(name_span(node))) == (whole, name)
 
 
+NESTED = """
+WITH w AS (SELECT DISTINCT a FROM f [RANGE 5 MINUTES])
+SELECT ISTREAM(x.a, COUNT(DISTINCT b)) FROM (SELECT a, b FROM g [NOW]) AS x
+  LEFT SEMI JOIN (w AS y) USING (a), h [NOW] AS z(c, d)
+WHERE (a, c) NOT IN (SELECT a, c FROM i [UNBOUNDED]) AND EXISTS (SELECT 1 FROM k [NOW] WHERE e IN (1, 2))
+GROUP BY x.a
+UNION ALL (SELECT a, b FROM l [NOW] INTERSECT SELECT b, a FROM m [NOW] WHERE a IS NULL)"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "places"),
+    [
+        (exp.Union, [NESTED.strip()]),
+        (exp.Intersect, ["SELECT a, b FROM l [NOW] INTERSECT SELECT b, a FROM m [NOW] WHERE a IS NULL"]),
+        (exp.With, ["WITH w AS (SELECT DISTINCT a FROM f [RANGE 5 MINUTES])"]),
+        (exp.CTE, ["w AS (SELECT DISTINCT a FROM f [RANGE 5 MINUTES])"]),
+        (
+            exp.Subquery,
+            [
+                "(SELECT a, b FROM g [NOW]) AS x",
+                "(w AS y)",
+                "(SELECT a, c FROM i [UNBOUNDED])",
+                "(SELECT a, b FROM l [NOW] INTERSECT SELECT b, a FROM m [NOW] WHERE a IS NULL)",
+            ],
+        ),
+        (exp.Exists, ["EXISTS (SELECT 1 FROM k [NOW] WHERE e IN (1, 2))"]),
+        (exp.In, ["(a, c) NOT IN (SELECT a, c FROM i [UNBOUNDED])", "e IN (1, 2)"]),
+        (exp.Distinct, ["DISTINCT", "b"]),
+        (exp.Join, ["LEFT SEMI JOIN (w AS y) USING (a)", "h [NOW] AS z(c, d)"]),
+        (exp.TableAlias, ["w", "x", "y", "z(c, d)"]),
+        (exp.Tuple, ["(a, c)"]),
+        (
+            exp.Select,
+            [
+                "SELECT DISTINCT a FROM f [RANGE 5 MINUTES]",
+                NESTED[: NESTED.index("\nUNION")].split("\n", 2)[2],
+                "SELECT a, b FROM g [NOW]",
+                "SELECT a, c FROM i [UNBOUNDED]",
+                "SELECT 1 FROM k [NOW] WHERE e IN (1, 2)",
+                "SELECT a, b FROM l [NOW]",
+                "SELECT b, a FROM m [NOW] WHERE a IS NULL",
+            ],
+        ),
+    ],
+)
+def test_the_places_of_larger_nodes(kind: type[exp.Expr], places: list[str]) -> None:
+    (query,) = parse(NESTED)
+    assert isinstance(query, Query)
+    found = sorted(span(node) for node in query.select.find_all(kind))
+    assert [NESTED[start:end] for start, end in found] == places
+
+
 def test_the_place_of_an_unknown_function_and_of_a_hint(select: exp.Select) -> None:
     names = {cut(name_span(node)): cut(span(node)) for node in select.find_all(exp.Anonymous)}
     assert names == {"my_function": "my_function(b)", "FINAL": "FINAL(slick_deque)"}

@@ -236,6 +236,40 @@ def test_a_query_without_its_windows_is_spark_sql(cql: str, spark: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("cql", "spark"),
+    [
+        ("SELECT a FROM f [NOW] UNION SELECT b FROM g", "SELECT a FROM f UNION SELECT b FROM g"),
+        ("SELECT a UNION ALL SELECT b UNION DISTINCT SELECT c", "SELECT a UNION ALL SELECT b UNION SELECT c"),
+        ("SELECT a INTERSECT SELECT b", "SELECT a INTERSECT SELECT b"),
+        # INTERSECT binds more closely, as in Spark.
+        ("SELECT a UNION SELECT b INTERSECT SELECT c", "SELECT a UNION (SELECT b INTERSECT SELECT c)"),
+        ("SELECT a INTERSECT SELECT b UNION SELECT c", "SELECT a INTERSECT SELECT b UNION SELECT c"),
+        ("(SELECT a FROM f [NOW])", "SELECT a FROM f"),
+        ("((SELECT a) UNION (SELECT b))", "(SELECT a) UNION (SELECT b)"),
+        ("WITH x AS (SELECT 1 AS a) (SELECT a FROM x)", "WITH x AS (SELECT 1 AS a) SELECT a FROM x"),
+        (
+            "WITH x AS (SELECT 1 AS a), y AS (SELECT a FROM x) SELECT a FROM y UNION SELECT 2",
+            "WITH x AS (SELECT 1 AS a), y AS (SELECT a FROM x) SELECT a FROM y UNION SELECT 2",
+        ),
+        (
+            "SELECT * FROM f [NOW] LEFT SEMI JOIN g [NOW] ON f.x = g.x",
+            "SELECT * FROM f LEFT SEMI JOIN g ON f.x = g.x",
+        ),
+        (
+            "SELECT * FROM f [NOW] WHERE x IN (SELECT x FROM g [NOW]) AND EXISTS (SELECT 1 FROM h [NOW])",
+            "SELECT * FROM f WHERE x IN (SELECT x FROM g) AND EXISTS(SELECT 1 FROM h)",
+        ),
+    ],
+)
+def test_queries_of_several_selects(cql: str, spark: str) -> None:
+    bare = only(cql)
+    named = only(f"CREATE QUERY q RETAIN 1 DAY AS\n  {cql} -- and no more")
+    assert bare.select.sql(dialect="spark") == spark
+    assert named.select == bare.select == only(named.select_sql).select
+    assert (named.name, named.select_sql) == ("q", cql)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "SELECT /*+ FINAL(two_stacks) */ a FROM f",

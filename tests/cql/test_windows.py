@@ -17,20 +17,32 @@ from windrow.cql.durations import DAY, HOUR, LONGEST, MILLISECOND, MINUTE, SECON
 from windrow.errors import StatementError
 
 
-def select(text: str) -> exp.Select:
+def select(text: str) -> exp.Query:
     (query,) = parse(text)
     assert isinstance(query, Query)
     return query.select
 
 
-def windows(tree: exp.Expr) -> dict[str, tuple[int, int, int] | None]:
-    """The window of every table, by the table's name."""
-    found: dict[str, tuple[int, int, int] | None] = {}
+Window = tuple[int | None, int | None, int]
+"""A window's RANGE (None: for ever), SLIDE (None: continuous) and OFFSET."""
+
+
+def windows(tree: exp.Expr) -> dict[str, Window | None]:
+    """The window of every table, by the table's name; none of them is INTERNAL."""
+    found: dict[str, Window | None] = {}
     for table in tree.find_all(exp.Table):
         window = window_of(table)
         assert not isinstance(window, RowWindowNode)
+        assert window is None or not window.internal
         found[table.name] = (window.range, window.slide, window.offset) if window is not None else None
     return found
+
+
+def only_window(written: str) -> TimeWindowNode:
+    """The window that a text says."""
+    window = select(f"SELECT a FROM s {written} AS x").find(TimeWindowNode)
+    assert window is not None
+    return window
 
 
 def row_window(tree: exp.Expr) -> tuple[int, int, list[str]]:
@@ -59,6 +71,85 @@ def row_window(tree: exp.Expr) -> tuple[int, int, list[str]]:
 def test_a_window_is_microseconds(written: str, window: tuple[int, int, int]) -> None:
     tree = select(f"SELECT a FROM flights {written} AS f JOIN airlines ON f.x = airlines.x")
     assert windows(tree) == {"flights": window, "airlines": None}
+
+
+@pytest.mark.parametrize(
+    ("written", "range_", "slide", "internal", "shown"),
+    [
+        ("[RANGE 5 MINUTES]", 5 * MINUTE, None, False, "[RANGE 5 MINUTES]"),
+        ("[RANGE 5 MINUTES INTERNAL]", 5 * MINUTE, None, True, "[RANGE 5 MINUTES INTERNAL]"),
+        ("[INTERNAL RANGE 300 SECONDS]", 5 * MINUTE, None, True, "[RANGE 5 MINUTES INTERNAL]"),
+        (
+            "[RANGE 5 MINUTES SLIDE 1 MINUTE INTERNAL]",
+            5 * MINUTE,
+            MINUTE,
+            True,
+            "[RANGE 5 MINUTES SLIDE 1 MINUTE INTERNAL]",
+        ),
+        (
+            "[slide 1 minute internal range 5 minutes]",
+            5 * MINUTE,
+            MINUTE,
+            True,
+            "[RANGE 5 MINUTES SLIDE 1 MINUTE INTERNAL]",
+        ),
+        ("[NOW]", 1, None, False, "[NOW]"),
+        ("[now /* or never */ internal]", 1, None, True, "[NOW INTERNAL]"),
+        ("[RANGE 1 MICROSECOND]", 1, None, False, "[NOW]"),
+        ("[NOW SLIDE 1 SECOND]", 1, SECOND, False, "[NOW SLIDE 1 SECOND]"),
+        ("[UNBOUNDED]", None, None, False, "[UNBOUNDED]"),
+        ("[RANGE UNBOUNDED]", None, None, False, "[UNBOUNDED]"),
+        ("[INTERNAL range unbounded]", None, None, True, "[UNBOUNDED INTERNAL]"),
+        ("[SLIDE 1 HOUR UNBOUNDED]", None, HOUR, False, "[UNBOUNDED SLIDE 1 HOUR]"),
+    ],
+)
+def test_windows_without_slide_or_end(
+    written: str, range_: int | None, slide: int | None, internal: bool, shown: str
+) -> None:
+    window = only_window(written)
+    assert (window.range, window.slide, window.offset, window.internal) == (range_, slide, 0, internal)
+    assert str(window) == shown
+    assert only_window(shown) == window
+
+
+NESTED = """
+    WITH a AS (SELECT x FROM one [RANGE 1 SECOND]), b AS (SELECT x FROM two [NOW])
+    SELECT * FROM (SELECT x FROM three [RANGE 3 SECONDS] UNION ALL SELECT x FROM four [UNBOUNDED]) AS c
+    JOIN five [RANGE 5 SECONDS] AS d ON c.x = d.x JOIN six [RANGE 6 SECONDS] USING (x),
+    (SELECT DISTINCT x FROM seven [RANGE 7 SECONDS] INTERSECT SELECT x FROM eight [RANGE 8 SECONDS]) AS e
+    LEFT SEMI JOIN nine [RANGE 9 SECONDS] AS f ON e.x = f.x
+    WHERE EXISTS (SELECT 1 FROM ten [RANGE 10 SECONDS] AS g WHERE g.x = d.x)
+      AND d.x IN (SELECT x FROM eleven [RANGE 11 SECONDS])
+    UNION SELECT x FROM twelve [RANGE 12 SECONDS]"""
+NESTED_RANGES = {
+    "one": SECOND, "two": 1, "three": 3 * SECOND, "four": None, "five": 5 * SECOND, "six": 6 * SECOND,
+    "seven": 7 * SECOND, "eight": 8 * SECOND, "nine": 9 * SECOND, "ten": 10 * SECOND, "eleven": 11 * SECOND,
+    "twelve": 12 * SECOND,
+}  # fmt: skip
+
+
+def test_a_window_stands_behind_any_stream_of_a_query() -> None:
+    tree = select(NESTED)
+    assert windows(tree) == {name: (range_, None, 0) for name, range_ in NESTED_RANGES.items()}
+    assert windows(pickle.loads(pickle.dumps(tree))) == windows(tree)
+
+
+def test_trees_that_differ_in_what_ends_differ() -> None:
+    written = ["[NOW]", "[NOW INTERNAL]", "[UNBOUNDED]", "[RANGE 1 HOUR]", "[RANGE 1 HOUR SLIDE 1 HOUR]"]
+    trees = [select(f"SELECT a FROM s {window}") for window in written]
+    assert all((one == other) == (one is other) for one in trees for other in trees)
+
+
+@given(st.none() | st.integers(1, LONGEST), st.none() | st.integers(1, LONGEST), st.booleans(), st.booleans())
+def test_any_window_without_slide_or_end_is_read_and_kept(
+    range_: int | None, slide: int | None, internal: bool, reverse: bool
+) -> None:
+    clauses = ["RANGE UNBOUNDED" if range_ is None else f"RANGE {format_duration(range_)}"]
+    clauses += [] if slide is None else [f"SLIDE {format_duration(slide)}"]
+    clauses += ["INTERNAL"][:internal]
+    window = only_window(f"[{' '.join(clauses[::-1] if reverse else clauses)}]")
+    assert (window.range, window.slide, window.offset, window.internal) == (range_, slide, 0, internal)
+    assert only_window(str(window)) == window == window.copy()
 
 
 def test_the_place_of_a_window() -> None:

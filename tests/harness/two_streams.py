@@ -108,7 +108,7 @@ class Both:
 
 
 @operator_for.register(BothQuery)
-def _(bound, query, choices, complete_after):
+def _(bound, query, choices, complete_after, evaluate):
     return Both(query, bound)
 
 

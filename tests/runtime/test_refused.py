@@ -309,7 +309,7 @@ def test_odd_names(spark: SparkSession, tmp_path: Path) -> None:
     late, dead = Read(spark, source, tmp_path, look).rows
     assert late.asDict() | {"_late_by": None, "the time": None} == {
         "the time": None, "it's `odd`": "x", "_raw": 1.0, "epoch": 2, "_file_": "mine", "a.b": 3,
-        "_late_by": None, "_file": str(tmp_path / "data" / "part 0+a.txt"), "_position": None,
+        "_late_by": None, "_query": None, "_file": str(tmp_path / "data" / "part 0+a.txt"), "_position": None,
     }  # fmt: skip
     assert (dead._reason, dead._raw) == ("_raw is 'y', not DOUBLE; a.b is 'z', not INT", bad)
 

@@ -95,7 +95,7 @@ def test_what_an_engine_writes_declares_it(spark, tmp_path):
         "selected": b"_ts",
     }.items():
         query = committed_query(tmp_path / "home", name)
-        assert query.schema.metadata == {DECLARATION: time}
+        assert query.schema.metadata[DECLARATION] == time
         written = committed_files(tmp_path / "home", "results", owner=query.schema_id)
         assert written
         for file in written:

@@ -20,6 +20,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self
 
+from windrow.columns import HOLDS
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -130,6 +132,11 @@ class Partial(ABC):
     def __str__(self) -> str:
         # The name of its columns at rest.
         return ", ".join(self.expressions)
+
+
+def value_name(partial: Partial) -> str:
+    """The column of what a row has to give to a partial, where rows are collected; some partials share one."""
+    return HOLDS if partial.value == ANY_ROW else f"value of {partial.value}"
 
 
 @dataclass(frozen=True)

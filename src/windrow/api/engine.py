@@ -37,7 +37,7 @@ from windrow.runtime.home.home import Home
 from windrow.runtime.home.results import latest_answers
 from windrow.runtime.spark.analysis import SparkAnalyst
 from windrow.runtime.spark.refused_tables import read_dead, read_late
-from windrow.runtime.spark.result_tables import read_results
+from windrow.runtime.spark.result_tables import read_results, read_view
 from windrow.runtime.spark.session import checked, local_session
 from windrow.runtime.state.current_plan import CurrentPlan
 from windrow.runtime.state.queries import RunningQuery
@@ -47,6 +47,7 @@ from windrow.runtime.watch.status import read_status
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping
+    from datetime import datetime
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -261,7 +262,9 @@ class Engine:
 
     def results(self, name: str, *, last: str | None = None, epochs: bool = False) -> DataFrame:
         """The committed answers of a query: window_start, window_end (and window_row, where rows are
-        counted), or without a window _ts; then its columns.
+        counted), or without a window _ts; then its columns. Of a window without SLIDE the changes of its
+        answer: _op (1: a row comes, -1: it is taken back), _ts (when), _exp (until when it stays, if that is
+        known), then its columns; `view` puts them together.
 
         Also of a query that an earlier engine left in this home. `last` ("1 hour") gives only the
         answers of that much time before the latest, without looking at older files; `epochs` adds the column
@@ -269,6 +272,16 @@ class Engine:
         """
         stored, length = self._names.stored(name), positive_duration("last", last)
         return read_results(self.spark, self._home, stored, length, epochs=epochs)
+
+    def view(self, name: str, at: str | datetime | None = None) -> DataFrame:
+        """The answer of a query at an instant of event time: `eng.view("open", at="2024-01-31 12:00")`.
+
+        Without SLIDE: the rows that have come by then, and have neither ended nor been taken back. With
+        SLIDE: the last evaluation so far. By default at the last instant up to which the query is answered;
+        after a seal, at the latest event time. An instant that names no time zone is in the session's. One
+        that is not final yet is refused, as is one that RETAIN has let go.
+        """
+        return read_view(self.spark, self._home, self._names.stored(name), at)
 
     def watch(self, name: str, rows: int = 20) -> Watch:
         """The latest answers of a query, at most so many rows of them: `print(eng.watch("delays"))`.
@@ -286,7 +299,11 @@ class Engine:
         return watch
 
     def late(self, stream: str) -> DataFrame:
-        """The late rows of a stream: its columns in use, `_late_by`, `_file`, `_position`, `_epoch`."""
+        """The late rows of a stream: its columns in use, `_late_by`, `_query`, `_file`, `_position`, `_epoch`.
+
+        `_query` names the query for which alone a row is late: one over several streams that had been answered
+        further, since this stream was idle. Of rows that are late for all it is NULL.
+        """
         name, known = self._names.stream(stream)
         columns = pa.schema(list(known.columns.items())) if known is not None else None
         return read_late(self.spark, self._home, name, columns)

@@ -1,4 +1,4 @@
-"""What can be done with a home without Spark: to ask how it is doing, to copy it.
+"""What can be done with a home without Spark: to ask how it is doing, and what a query answers; to copy it.
 
 Any process may, while an engine runs; nothing is made where there is no home.
 """
@@ -17,6 +17,8 @@ from windrow.runtime.home.catalog import FORMAT, Catalog
 from windrow.runtime.home.durable import explained
 from windrow.runtime.home.lock import check_free
 from windrow.runtime.home.migrate import check_format
+from windrow.runtime.home.requests import Requests
+from windrow.runtime.home.views import View, parsed_instant, view
 from windrow.runtime.logs import log_to as log_to
 from windrow.runtime.logs import plain
 from windrow.runtime.watch.status import Status as Status
@@ -28,12 +30,23 @@ from windrow.runtime.watch.status_parts import StreamStatus as StreamStatus
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Iterator
+    from datetime import datetime
 
 
 def home_status(home: str | os.PathLike[str], clock: Callable[[], float] = time.time) -> Status:
     """The status of a home, as `Engine.status()` gives it."""
     with _reading(home) as catalog:
         return read_status(existing(home), catalog, clock())
+
+
+def home_view(home: str | os.PathLike[str], name: str, at: str | datetime | None = None) -> View:
+    """The answer of a query of a home at an instant, as `Engine.view()` gives it, and the instant."""
+    instant = None if at is None else parsed_instant(at)
+    with _reading(home) as catalog:
+        query = catalog.query(name)
+        if query is None:
+            raise Requests(catalog).unknown(name)
+        return view(existing(home), catalog, query, instant)
 
 
 def back_up_home(

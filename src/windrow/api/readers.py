@@ -7,6 +7,7 @@ from functools import partial
 from threading import RLock
 from typing import TYPE_CHECKING
 
+from windrow.api.pace import Pace
 from windrow.columns import quoted
 from windrow.runtime.epochs.listening import Listening
 from windrow.runtime.epochs.reader import Reader
@@ -37,6 +38,7 @@ class Readers:
         self._every: int | None = None
         """Microseconds between two batches; None in a run that takes what is there."""
         self._fitting = RLock()
+        self._pace = Pace(streams)
         self._streams = streams
         self._epochs = epochs
         self._clock = clock
@@ -100,6 +102,7 @@ class Readers:
             partial(self._streams.queries_of, name, frozenset(columns)),
             self._streams.tables,
             self._report,
+            partial(self._pace.keep, name, lambda: self.by_stream, live=self._every is not None),
         )
 
     def _start(self, name: str) -> None:

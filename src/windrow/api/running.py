@@ -85,8 +85,8 @@ class Running:
         """
         streams = self.streams
         with self._holding_home():
-            for name in streams.frames():
-                self._run_frame(name, seal=seal_frames)
+            for names in streams.frames_together():
+                self._run_frames(names, seal=seal_frames)
             try:
                 self.readers.start(None)
                 while active := self.readers.active():
@@ -162,20 +162,30 @@ class Running:
             for report in self._epochs.run(*present):
                 self._report(report)
 
-    def _run_frame(self, name: str, *, seal: bool) -> None:
+    def _run_frames(self, names: list[str], *, seal: bool) -> None:
+        """Read frames, which queries may read together, whole, by one epoch, for those that are new."""
         streams = self.streams
-        staging, queries = streams.staging(name), streams.queries_of(name)
-        fresh = [query for query in queries if not query.stored.started]
-        waiting = [query for query in queries if query.stored.started and query.stored.runs]
-        if seal and waiting:
-            self._commit([staging.sealing(waiting)])
-        if fresh:
-            frame = streams.relations.frame(name).select(*map(quoted, streams.columns_in_use(name)))
-            with staging.staged_frame(frame, fresh, streams.tables(fresh), seal=seal) as part:
-                self._commit([part])
+        fresh: dict[str, list[RunningQuery]] = {}
+        waiting: dict[str, list[RunningQuery]] = {}
+        for name in names:
+            queries = streams.queries_of(name)
+            fresh[name] = [query for query in queries if not query.stored.started]
+            waiting[name] = [query for query in queries if query.stored.started and query.stored.runs]
+            if any(query.stored.sealed for query in queries) and not (fresh[name] or waiting[name]):
+                LOG.warning("stream '%s': all its queries are answered; nothing was read", name)
+        if seal:
+            self._commit([streams.staging(name).sealing(some) for name, some in waiting.items() if some])
+        with ExitStack() as staged:
+            parts = []
+            for name in (name for name, some in fresh.items() if some):
+                frame = streams.relations.frame(name).select(*map(quoted, streams.columns_in_use(name)))
+                tables = streams.tables(fresh[name])
+                read = streams.staging(name).staged_frame(frame, fresh[name], tables, seal=seal)
+                parts.append(staged.enter_context(read))
+            self._commit([*parts])
+        for part in parts:
+            staging = streams.staging(part.stream.name)
             check_dead(staging.stream, staging.progress)
-        elif any(query.stored.sealed for query in queries) and not waiting:
-            LOG.warning("stream '%s': all its queries are answered; nothing was read", name)
 
     def _stop_readers(self) -> None:
         ended, unsure = self.readers.stop()

@@ -55,6 +55,18 @@ class Streams:
         """The streams of queries that are static DataFrames, to which nothing comes."""
         return [name for name in self.names() if not self.relations.is_unbounded(name)]
 
+    def frames_together(self) -> list[list[str]]:
+        """The static DataFrames, those beside each other that a query reads together."""
+        together: dict[str, list[str]] = {name: [name] for name in self.frames()}
+        for query in self.queries():
+            names = [name for name in query.plan.streams if name in together]
+            for name in names[1:]:
+                if together[name] is not together[names[0]]:
+                    together[names[0]] += together[name]
+                    for other in together[name]:
+                        together[other] = together[names[0]]
+        return [names for name, names in together.items() if names[0] == name]
+
     def staging(self, name: str) -> Staging:
         """What stages the batches of a stream: a single one, also if threads ask for it at once, since it
         knows how far the stream is and whose turn it is."""
@@ -93,6 +105,10 @@ class Streams:
         """The tables that queries are joined with, by name."""
         used = {table for query in queries for table in query.plan.tables}
         return {name: self.relations.frame(name) for name in used}
+
+    def waiting_rows(self, name: str) -> int:
+        """How many rows of a stream wait in memory for other streams."""
+        return self._executor.waiting_rows(self._plan.plan.of_stream(name).values(), name)
 
     def waiting(self) -> list[OpenStream]:
         """What has come and is not answered yet, by stream, and what that waits for."""

@@ -14,10 +14,14 @@ from weakref import WeakSet
 
 from windrow.runtime.home.results import have_a_time_each
 from windrow.runtime.logs import event
+from windrow.runtime.watch.shown import CHANGES as CHANGES
 from windrow.runtime.watch.shown import Shown as Shown
 from windrow.runtime.watch.shown import answers as answers
+from windrow.runtime.watch.shown import are_changes as are_changes
 from windrow.runtime.watch.shown import cell as cell
 from windrow.runtime.watch.shown import duration as duration
+from windrow.runtime.watch.shown import in_order as in_order
+from windrow.runtime.watch.shown import reading_order as reading_order
 from windrow.runtime.watch.shown import until as until
 
 if TYPE_CHECKING:
@@ -157,7 +161,7 @@ class Watch:
             return None
         if self._by_time:
             return self.latest.slice(max(len(self.latest) - self._rows, 0))
-        return _in_order(self.latest).slice(0, self._rows)
+        return in_order(self.latest).slice(0, self._rows)
 
 
 class Watches:
@@ -185,11 +189,3 @@ class Watches:
     def _all(self) -> list[Watch]:
         with self._changing:
             return list(self._held)
-
-
-def _in_order(table: pa.Table) -> pa.Table:
-    """Rows by their values, from the left; lists and maps have no order."""
-    import pyarrow.types as pat  # here, so that the command line, which shows answers too, begins without it
-
-    by = [(field.name, "ascending") for field in table.schema if not pat.is_nested(field.type)]
-    return table.sort_by(by) if by else table

@@ -19,6 +19,7 @@ from windrow.cli.explain import explain
 from windrow.cli.query import query
 from windrow.cli.run import run
 from windrow.cli.status import status
+from windrow.cli.view import view
 from windrow.cli.warm import warm
 from windrow.errors import WindrowError
 
@@ -65,6 +66,7 @@ def main() -> None:
       windrow run delays.cql --home delays-home --forever    keep computing
       windrow status delays-home                             how that is going
       windrow query list delays-home                         its queries; add and drop, too
+      windrow view delays-home delays                        what a query answers, now or earlier
       windrow backup delays-home copies/delays-home          a copy of it, while it runs
 
     \b
@@ -79,6 +81,7 @@ main.add_command(run)
 main.add_command(explain)
 main.add_command(status)
 main.add_command(query)
+main.add_command(view)
 main.add_command(backup)
 main.add_command(warm)
 main.add_command(calibrate)

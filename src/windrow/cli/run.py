@@ -9,6 +9,7 @@ import click
 from rich.markup import escape
 from rich.text import Text
 
+from windrow.api.watching import CHANGES, are_changes, reading_order
 from windrow.cli.progress import QueryTotals, RunProgress
 from windrow.cli.session import engine
 from windrow.cli.signals import stop_signals
@@ -211,17 +212,19 @@ def show_unnamed(eng: windrow.Engine, rows: int) -> None:
         answers = eng.results(name)
         total = answers.count()
         columns = [
-            place
-            for place, field in enumerate(answers.schema, 1)
-            if not any(word in field.dataType.simpleString() for word in WITHOUT_ORDER)
+            place + 1
+            for place in reading_order(answers.columns)
+            if not any(word in answers.schema[place].dataType.simpleString() for word in WITHOUT_ORDER)
         ]
+        what = "change" if are_changes(answers.columns) else "answer"
         if rows and total > rows:
             last = answers.orderBy(columns, ascending=False).limit(rows)
-            note = f"the last {rows:,} of {total:,} answers; --rows 0 prints all"
+            note = f"the last {rows:,} of {total:,} {what}s; --rows 0 prints all"
         else:
-            last, note = answers, counted(total, "answer")
+            last, note = answers, counted(total, what)
         print_answers(last.orderBy(columns).toArrow())
-        messages_console().print(f"[dim]{name}: {note}[/dim]")
+        meaning = f" ({CHANGES})" if what == "change" else ""
+        messages_console().print(f"[dim]{name}: {note}{meaning}[/dim]", soft_wrap=True)
 
 
 def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> None:

@@ -4,7 +4,7 @@ The language is Spark SQL's SELECT with windows behind stream names, and the sta
 streams and tables come from. Nothing here knows what exists: names are looked up by `windrow.logical`.
 """
 
-from windrow.cql.deliveries import DSTREAM, ISTREAM, RSTREAM, delivery_of
+from windrow.cql.deliveries import DSTREAM, ISTREAM, RSTREAM, delivery_node, delivery_of
 from windrow.cql.durations import format_duration, parse_duration, positive_duration
 from windrow.cql.parser import parse
 from windrow.cql.row_windows import RowWindowNode
@@ -23,6 +23,7 @@ __all__ = [
     "Span",
     "Statement",
     "TimeWindowNode",
+    "delivery_node",
     "delivery_of",
     "format_duration",
     "name_span",

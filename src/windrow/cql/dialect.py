@@ -1,8 +1,9 @@
 """CQL's SELECT: Spark SQL as sqlglot reads it, plus the window behind a stream's name.
 
-Three things are added to sqlglot's parser: windows, a place in the text for every function and hint (so
-that later errors can underline them), and errors that say in plain words what was wrong and where.
-Reading a statement takes a millisecond or so; nothing here is on the path of the data.
+Three things are added to sqlglot's parser: windows, a place in the text for every node (so that later errors
+can underline it: `places.py`), and errors that say in plain words what was wrong and where. Between queries
+stands what Windrow has: UNION and INTERSECT. Reading a statement takes a millisecond or so; nothing here is
+on the path of the data.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from sqlglot.parsers.spark import SparkParser
 
 from windrow.cql.column_types import suggested_type
 from windrow.cql.deliveries import MODIFIERS
-from windrow.cql.spans import CALL_END
+from windrow.cql.deliveries import WORDS as DELIVERIES
+from windrow.cql.places import PlacedParser
+from windrow.cql.spans import CLOSING, OPENING, span
 from windrow.cql.tokens import found, span_of
 from windrow.cql.windows import EXAMPLE, read_window
 from windrow.errors import StatementError, suggestion
@@ -44,7 +47,7 @@ class Misread(ParseError):
         self.found = found
 
 
-class CqlParser(SparkParser):
+class CqlParser(PlacedParser):
     """Spark's parser with windows."""
 
     # Spark's drops the arguments of these that it does not expect; they shall be complained about.
@@ -57,7 +60,7 @@ class CqlParser(SparkParser):
     FUNCTION_PARSERS: ClassVar = {
         name: read for name, read in SparkParser.FUNCTION_PARSERS.items() if name != "PERCENTILE"
     }
-    OPERATION_MODIFIERS: ClassVar = MODIFIERS
+    OPERATION_MODIFIERS: ClassVar = set(MODIFIERS)
     # ANY(x) is an aggregate; behind LIKE, ANY is still read as one of a list.
     NO_PAREN_FUNCTION_PARSERS: ClassVar = {
         name: parse for name, parse in SparkParser.NO_PAREN_FUNCTION_PARSERS.items() if name != "ANY"
@@ -154,6 +157,11 @@ class CqlParser(SparkParser):
 
     def _parse_function_call(self, *args: Any, **kwargs: Any) -> Expr | None:
         name = self._curr
+        is_delivery = name.text.upper() in DELIVERIES and name.token_type != TokenType.IDENTIFIER
+        if is_delivery and self._next.token_type == TokenType.L_PAREN:
+            word = name.text.upper()
+            problem, hint = f"{word} stands behind SELECT, and is no function", f"write SELECT {word} …"
+            raise StatementError(problem, self.sql, *self._place(name), hint)
         try:
             call = super()._parse_function_call(*args, **kwargs)
         except Misread as error:
@@ -171,14 +179,28 @@ class CqlParser(SparkParser):
             function.update_positions(name)
         return call
 
-    def _parse_window(self, this: Expr | None, alias: bool = False) -> Expr | None:
-        """Called behind the `)` of every call, for the FILTER and OVER that may follow."""
-        if this is not None and not alias:
-            this.meta[CALL_END] = self._prev.end
-        call = super()._parse_window(this, alias)
-        if call is not None and not alias:
-            call.meta[CALL_END] = self._prev.end
-        return call
+    def parse_set_operation(self, *args: Any, **kwargs: Any) -> exp.SetOperation | None:
+        begin = self._index
+        operation = super().parse_set_operation(*args, **kwargs)
+        if operation is None:
+            return None
+        word = next(token for token in self._tokens[begin:] if token.token_type in self.SET_OPERATIONS)
+        said = word.text.upper()
+        if isinstance(operation, exp.Except):
+            problem = f"{said} is not supported yet"
+        elif isinstance(operation, exp.Intersect) and operation.args.get("distinct") is False:
+            problem = f"{said} ALL is not supported"
+        elif any(operation.args.get(key) for key in ("by_name", "side", "kind")):
+            problem = f"{said} goes by the places of columns, and nothing else is supported"
+        else:
+            return operation
+        hint = "queries go together with UNION, UNION ALL or INTERSECT"
+        raise StatementError(problem, self.sql, *self._place(word), hint)
+
+    def _values_to_select(self, values: exp.Values) -> exp.Select:
+        """Where sqlglot would make a query of VALUES, with places in another text."""
+        problem, hint = "VALUES is not supported as a query", "put the rows into a table, and select from it"
+        raise StatementError(problem, self.sql, *span(values), hint)
 
     def _parse_hint(self) -> exp.Hint | None:
         if not self._match(TokenType.HINT):
@@ -191,7 +213,8 @@ class CqlParser(SparkParser):
             self.raise_error("this hint cannot be read", token)
             return None
         for node in hint.walk():
-            for key in {"start", "end", CALL_END} & node.meta.keys():  # so far counted from the hint's start
+            # So far they are counted from the hint's start.
+            for key in {"start", "end", OPENING, CLOSING} & node.meta.keys():
                 node.meta[key] += token.start + _HINT_OPENING
         return hint.update_positions(token)
 

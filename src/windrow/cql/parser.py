@@ -14,10 +14,11 @@ from sqlglot import TokenType, exp
 
 from windrow.cql.create import EXAMPLES, create_stream, create_table
 from windrow.cql.cursor import Cursor
+from windrow.cql.deliveries import INSTEAD_OF_WSTREAM, with_deliveries_marked
 from windrow.cql.deliveries import WORDS as DELIVERIES
-from windrow.cql.deliveries import with_deliveries_marked
 from windrow.cql.dialect import Cql, CqlParser
 from windrow.cql.durations import format_duration
+from windrow.cql.spans import span
 from windrow.cql.statements import Query
 from windrow.cql.tokens import span_of, split
 from windrow.errors import StatementError, suggestion
@@ -118,10 +119,15 @@ def _query(
     tokens = with_deliveries_marked(cursor.tokens[cursor.index :], cursor.text)
     tree = _without_parentheses(CqlParser(dialect=Cql).read(tokens, cursor.text))
     if not isinstance(tree, exp.Select | exp.SetOperation):
-        raise cursor.error("a query is a SELECT, or several with UNION or INTERSECT between them", STARTS)
+        problem = "a query is a SELECT, or several with UNION or INTERSECT between them"
+        raise cursor.error(problem, "take the parentheses away, and what is behind them")
+    such_as = "such as SELECT origin, COUNT(*) FROM …"
     if isinstance(tree, exp.Select) and not tree.expressions:
         cursor.advance()
-        raise cursor.expected("something to select", "such as SELECT origin, COUNT(*) FROM …")
+        raise cursor.expected("something to select", such_as)
+    for select in tree.find_all(exp.Select):
+        if not select.expressions:
+            raise StatementError("this SELECT selects nothing", cursor.text, *span(select), such_as)
     start, end = span_of(*cursor.tokens)
     return Query(
         name=name,
@@ -155,8 +161,10 @@ def _without_parentheses(tree: exp.Expr) -> exp.Expr:
 def _refuse_planned(cursor: Cursor) -> None:
     """What the design has and the engine does not, yet."""
     hint = "leave it out: every evaluation gives its whole answer"
+    if cursor.at("WSTREAM"):
+        raise cursor.error("WSTREAM is not supported yet", INSTEAD_OF_WSTREAM)
     if (word := cursor.word()) in DELIVERIES:
-        raise cursor.error(f"{word} stands behind SELECT", f"write SELECT {word} …")
+        raise cursor.error(f"{word} stands behind SELECT, not around it", f"write SELECT {word} …")
     for index in range(len(cursor.tokens) - cursor.index):
         if cursor.word(index) == "EMIT" and cursor.word(index + 1) == "CHANGES":
             cursor.index += index

@@ -77,7 +77,7 @@ def read_row_window(cursor: Cursor, span: tuple[int, int], read_list: ReadList) 
     if ROWS not in given:
         raise StatementError(f"{KEYS} needs ROWS", cursor.text, *span, f"write it as {PER_KEY}")
     if SLIDE not in given:
-        problem = "a window without SLIDE (a continuous query) is not supported yet"
+        problem = "a window of ROWS without SLIDE is not supported yet"
         raise StatementError(problem, cursor.text, *span, f"add a SLIDE, as in {EXAMPLE}")
     return RowWindowNode(rows=given[ROWS], slide=given[SLIDE], expressions=keys)
 
@@ -139,6 +139,8 @@ def _unknown(cursor: Cursor, clause: str, given: dict[str, int]) -> StatementErr
         return cursor.error(problem, hint)
     if clause == "OFFSET":
         return cursor.error("a window of ROWS has no OFFSET: it counts from the first row", "leave it out")
+    if clause == "INTERNAL":
+        return cursor.error("a window of ROWS cannot be INTERNAL", "leave INTERNAL out")
     if clause == ",":
         return cursor.error("the parts of a window are not separated by commas", f"as in {EXAMPLE}")
     hint = suggestion(clause, (ROWS, SLIDE, KEYS)) or f"a window of rows is written as {EXAMPLE}"

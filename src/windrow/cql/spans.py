@@ -1,8 +1,8 @@
 """Where a node of the syntax tree stands in the text, for errors that are found after parsing.
 
-sqlglot notes places on the leaves (identifiers, literals, function names), and our parser where a call
-ends; a larger node stands where its leaves stand. Nodes that a later step made have no place: (0, 0),
-which `StatementError` does not show.
+sqlglot notes places on the leaves (identifiers, literals, function names), and our parser (`places.py`) where
+larger nodes begin and end that have words or parentheses of their own; the others stand where their leaves
+stand. Nodes that a later step made have no place: (0, 0), which `StatementError` does not show.
 """
 
 from __future__ import annotations
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from windrow.cql.statements import Span
 
 
-CALL_END = "call_end"
-"""The key in a node's `meta` for the last character of a function call, its `)` or its END."""
+OPENING = "opening"
+"""The key in a node's `meta` for the first character of it, where no leaf has it: its SELECT, JOIN or `(`."""
+CLOSING = "closing"
+"""The key in a node's `meta` for the last character of it, where no leaf has it: its `)` or its END."""
 
 
 def span(node: Expr) -> Span:
@@ -32,8 +34,13 @@ def span(node: Expr) -> Span:
     >>> text[start:end]
     'MAX(dep_delay) AS worst'
     """
-    start, end = _hull(node.walk())
-    return start, max(end, *(inner.meta.get(CALL_END, -1) + 1 for inner in node.walk()))
+    starts: list[int] = []
+    ends: list[int] = []
+    for inner in node.walk():
+        meta = inner.meta
+        starts += [meta[key] for key in ("start", OPENING) if key in meta]
+        ends += [meta[key] + 1 for key in ("end", CLOSING) if key in meta]
+    return (min(starts, default=0), max(ends)) if ends else (0, 0)
 
 
 def name_span(node: Expr) -> Span:

@@ -68,8 +68,9 @@ class CreateTable:
 class Query:
     """`CREATE QUERY name [RETAIN d] AS SELECT …`, or a bare SELECT (then `name` and `retain` are None).
 
-    `select` is the syntax tree, of one SELECT or of several with UNION or INTERSECT between them, its windows on
-    the table nodes (see `window_of`); `select_sql` is the SELECT as it was written, windows included.
+    `select` is the syntax tree, of one SELECT or of several with UNION or INTERSECT between them, windows on
+    the table nodes (see `window_of`) and deliveries on the SELECTs (see `delivery_of`); `select_sql` is the
+    SELECT as it was written, both included.
     """
 
     name: str | None

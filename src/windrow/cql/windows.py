@@ -1,8 +1,8 @@
 """The window behind a stream's name: `flights [RANGE 6 HOURS SLIDE 5 MINUTES OFFSET 1 MINUTE]`, or one
 of rows: `flights [PARTITION BY origin ROWS 100 SLIDE 10]`.
 
-Without SLIDE a window of time is continuous: it is answered whenever it changes. `[NOW]` is the shortest window
-there is, `[UNBOUNDED]` one that rows never leave; rows leave an INTERNAL window, and results do not.
+Without SLIDE a window of time is continuous: it is answered whenever it changes. `[NOW]` is the shortest
+window there is, `[UNBOUNDED]` one that rows never leave; rows leave an INTERNAL window, and results do not.
 
 A window is a node of the syntax tree, under the key "window" of its table. It survives copying,
 transforming and sqlglot's optimizer; Spark's generator does not know the key and writes the table
@@ -42,12 +42,12 @@ class TimeWindowNode(exp.Expression):
     @property
     def range(self) -> int | None:
         """How long a row is in it; None: for ever."""
-        return _whole(self.args["range"])
+        return _whole(self.args.get("range"))
 
     @property
     def slide(self) -> int | None:
         """The time between two evaluations; None: it is continuous."""
-        return _whole(self.args["slide"])
+        return _whole(self.args.get("slide"))
 
     @property
     def offset(self) -> int:
@@ -61,7 +61,9 @@ class TimeWindowNode(exp.Expression):
 
     def __str__(self) -> str:
         sizes = {"RANGE": self.range, "SLIDE": self.slide, "OFFSET": self.offset or None}
-        words = [f"{word} {format_duration(size).upper()}" for word, size in sizes.items() if size is not None]
+        words = [
+            f"{word} {format_duration(size).upper()}" for word, size in sizes.items() if size is not None
+        ]
         if self.range is None:
             words.insert(0, UNBOUNDED)
         elif self.range == INSTANT:
@@ -70,6 +72,7 @@ class TimeWindowNode(exp.Expression):
 
 
 def _whole(value: object) -> int | None:
+    """An argument that may be missing: a tree that was pickled has none that are None."""
     return None if value is None else int(str(value))
 
 
@@ -108,24 +111,29 @@ def _read_time_window(cursor: Cursor, span: tuple[int, int]) -> TimeWindowNode:
         _refuse_unknown(cursor, clause)
         kind = "range" if clause in (NOW, UNBOUNDED) else clause.lower()
         if kind in sizes or (clause == INTERNAL and internal):
-            given = "a window has one length" if kind == "range" else f"{clause} is given twice"
-            raise cursor.error(given, "keep one of them" if kind == "range" else f"keep one {clause}")
+            twice = "a window has one length" if kind == "range" else f"{clause} is given twice"
+            raise cursor.error(twice, "keep one of them" if kind == "range" else f"keep one {clause}")
         cursor.advance()
         if clause == INTERNAL:
             internal = True
             continue
-        if clause in (NOW, UNBOUNDED):
+        if clause in (NOW, UNBOUNDED) or (clause == "RANGE" and cursor.take(UNBOUNDED)):
             sizes[kind] = INSTANT if clause == NOW else None
             continue
+        if clause == "RANGE" and cursor.take(NOW):
+            first = cursor.tokens[cursor.index - 2]
+            raise cursor.error("NOW is a length of its own: one instant", "write [NOW]", first)
         if cursor.current is None:
             # Without its "]" the cursor would say that the statement ends here, which is not so.
             problem = f"{clause} needs a duration"
             raise StatementError(problem, text, *span_of(cursor.previous), f"such as {clause} 5 MINUTES")
         sizes[kind] = cursor.duration(clause, _STOPS, EXAMPLE, zero=clause == "OFFSET")
     if "range" not in sizes:
-        given = " and ".join([word for word in CLAUSES if word.lower() in sizes] + [INTERNAL][: internal])
-        problem = f"{given} needs a RANGE" if given else "this window is empty"
-        raise StatementError(problem, text, *span, f"write it as {EXAMPLE}")
+        given = [word for word in CLAUSES if word.lower() in sizes] + [INTERNAL][:internal]
+        needs = f"{' and '.join(given)} {'needs' if len(given) == 1 else 'need'} a RANGE"
+        raise StatementError(
+            needs if given else "this window is empty", text, *span, f"write it as {EXAMPLE}"
+        )
     if "offset" in sizes and "slide" not in sizes:
         problem = "an OFFSET says when a window with SLIDE is evaluated, and this one has none"
         raise StatementError(problem, text, *span, f"add a SLIDE, as in {EXAMPLE}, or leave OFFSET out")
@@ -149,6 +157,10 @@ def _closing(text: str, tokens: list[Token]) -> int:
 def _refuse_unknown(cursor: Cursor, clause: str) -> None:
     if clause == ",":
         raise cursor.error("the parts of a window are not separated by commas", f"as in {EXAMPLE}")
+    if clause == "EXTERNAL":
+        raise cursor.error("a window is external unless it says INTERNAL", "leave EXTERNAL out")
+    if clause == "RESTORE":
+        raise cursor.error("RESTORE is not supported yet", "leave it out")
     if clause not in WORDS:
         hint = suggestion(clause, [*WORDS, ROWS, KEYS]) or f"a window is written as {EXAMPLE}"
-        raise cursor.expected("RANGE, SLIDE or OFFSET", hint)
+        raise cursor.expected("RANGE, NOW, UNBOUNDED, SLIDE, OFFSET or INTERNAL", hint)

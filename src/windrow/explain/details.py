@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 from windrow.aggregates.contents import InOrder, contents_of
 from windrow.cql import format_duration
 from windrow.explain.words import listed, repeats_after, some
+from windrow.logical import RelationalQuery
+from windrow.logical.patterns import UpdatePattern
 from windrow.planner.algorithms import slices_per_window
 from windrow.planner.passes.bounds import Bounds
 from windrow.planner.passes.grouped import Pass
@@ -32,6 +34,12 @@ if TYPE_CHECKING:
 MOST_EDGES = 100_000
 """More are not counted one by one."""
 MOST_LIFTED = 40
+HOW_THEY_END = {
+    UpdatePattern.MONOTONIC: "they never end",
+    UpdatePattern.WEAKEST: "they end in the order in which they came, at _exp",
+    UpdatePattern.WEAK: "they end at _exp",
+    UpdatePattern.STRICT: "they are taken back by rows with _op = -1",
+}
 FEW = 20
 """So many queries are told one by one."""
 
@@ -62,7 +70,10 @@ def _query(
     name: str, query: BoundQuery, tree: TreeOverview | None, choices: Mapping[Operation, Choice]
 ) -> Iterator[str]:
     yield f"  query {name}"
-    yield from (f"  {'  ' * depth}  └ {step}" for depth, step in enumerate(query.steps()))
+    yield from (f"    {line}" for line in query.drawn())
+    if isinstance(query, RelationalQuery):
+        yield from (f"    {line}" for line in _results(query))
+        return
     window = next(iter(query.time_windows), query.row_window)
     if window is None:
         yield f"    results: {query.pattern.value}, by {query.time_column}; no state"
@@ -89,6 +100,12 @@ def _query(
         if operation.note:
             why = f"{operation.note}; {why}"
         yield f"    final: {choice} for {operation.name} ({why})"
+
+
+def _results(query: RelationalQuery) -> Iterator[str]:
+    """What a query's results are, and what to think of before it runs."""
+    yield f"results: {query.pattern.value}, by {query.time_column}; {HOW_THEY_END[query.pattern]}"
+    yield from (f"warning: {warning}" for warning in query.warnings)
 
 
 @singledispatch

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.aggregates.contents import contents_of
+from windrow.logical import RelationalQuery
 from windrow.planner.plan import NOTHING, SharingClass
 from windrow.slicing import composite_slide
 
@@ -166,6 +167,8 @@ def overview(plan: PhysicalPlan, running: PhysicalPlan = NOTHING) -> list[Stream
 
 def why_alone(query: BoundQuery) -> str:
     """Why a query has an operator of its own."""
+    if isinstance(query, RelationalQuery):
+        return "results that know when they end"
     if query.handed_over:
         return NO_WINDOW
     if query.row_window is not None:

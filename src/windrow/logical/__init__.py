@@ -2,8 +2,8 @@
 
 from windrow.columns import aggregate_name, key_name
 from windrow.logical.aggregate import AggregateQuery, describe
-from windrow.logical.bind.binder import ANSWERS, bind
-from windrow.logical.bind.questions import Analyst, view_name
+from windrow.logical.bind.binder import bind
+from windrow.logical.bind.questions import ANSWERS, Analyst, view_name
 from windrow.logical.fingerprint import surroundings
 from windrow.logical.query import BoundQuery, Enrich, Output, Scan
 from windrow.logical.records import PlanRecords

@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from windrow.logical.patterns import UpdatePattern
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
 
     import pyarrow as pa
 
     from windrow.aggregates import Aggregate
-    from windrow.logical.patterns import UpdatePattern
     from windrow.logical.relation import Stream
     from windrow.slicing import RowWindow, Window
 
@@ -100,6 +101,11 @@ class BoundQuery(ABC):
         query itself, if it reads one stream."""
         return (self,)
 
+    @property
+    def arrivals(self) -> tuple[UpdatePattern, ...]:
+        """How the rows of each input come to an end: those of a stream do not, unless a window says when."""
+        return (UpdatePattern.MONOTONIC,) * len(self.inputs)
+
     @cached_property
     def streams(self) -> tuple[str, ...]:
         """The names of the streams that it reads, each once, in the order of its inputs. Made once, as are
@@ -137,6 +143,20 @@ class BoundQuery(ABC):
     @abstractmethod
     def steps(self) -> list[str]:
         """What is done, from the answer down to the stream, for people."""
+
+    def drawn(self) -> list[str]:
+        """The steps as people see them: each below what is made of it."""
+        return [f"{'  ' * depth}└ {step}" for depth, step in enumerate(self.steps())]
+
+    @property
+    def waits_for_rows(self) -> bool:
+        """Whether rows are answered one by one, once none can come before them any more."""
+        return self.row_window is not None
+
+    @property
+    def evaluations(self) -> tuple[Window, ...]:
+        """When it is answered, as windows whose ends are the evaluations; nothing where it is not by time."""
+        return self.time_windows
 
     @property
     def time_windows(self) -> tuple[Window, ...]:

@@ -18,6 +18,7 @@ from windrow.cql import RSTREAM
 from windrow.logical.patterns import UpdatePattern
 from windrow.logical.query import BoundQuery
 from windrow.logical.tree import Rows
+from windrow.slicing import Window
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
@@ -44,6 +45,12 @@ class RelationalQuery(BoundQuery):
     @property
     def inputs(self) -> tuple[BoundQuery, ...]:
         return self.reads
+
+    @property
+    def arrivals(self) -> tuple[UpdatePattern, ...]:
+        """How the rows of each input come to an end: as its window says."""
+        by_port = {leaf.port: leaf.pattern for leaf in self.windows}
+        return tuple(by_port[port] for port in range(len(self.reads)))
 
     @property
     def pattern(self) -> UpdatePattern:
@@ -99,7 +106,23 @@ class RelationalQuery(BoundQuery):
         )
         steps = [f"answer {self.delivery.lower()} {', '.join(outputs)}"]
         steps += [f"having {self.readable(self.having)}"] if self.having else []
-        return [*steps, *_drawn(self.root, 0)]
+        return [*steps, *(str(node) for node in reversed(list(self.root.walk())))]
+
+    def drawn(self) -> list[str]:
+        """The tree as people see it, with how the rows of each of its operators end."""
+        outputs, *having = self.steps()[: 1 + bool(self.having)]
+        lines = [f"└ {outputs}", *(f"  └ {line}" for line in having)]
+        return [*lines, *_drawn(self.root, len(lines))]
+
+    @property
+    def waits_for_rows(self) -> bool:
+        """Without SLIDE rows are answered one by one, once none can come before them any more."""
+        return self.slide is None
+
+    @property
+    def evaluations(self) -> tuple[Window, ...]:
+        """When it is answered, with SLIDE."""
+        return () if self.slide is None else (Window(self.longest or self.slide, self.slide, self.offset),)
 
     def readable(self, sql: str) -> str:
         """An expression as a person would write it: nothing quoted."""
@@ -108,7 +131,7 @@ class RelationalQuery(BoundQuery):
 
 def _drawn(node: Node, depth: int) -> list[str]:
     """A node and all below it, a line each, deeper ones further in."""
-    lines = [f"{'  ' * depth}{node}  ({node.pattern.value})"]
+    lines = [f"{'  ' * depth}└ {node}: {node.pattern.value}"]
     for below in node.inputs:
         lines += _drawn(below, depth + 1)
     return lines

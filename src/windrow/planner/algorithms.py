@@ -6,8 +6,9 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from windrow.final import choose
-from windrow.logical import AggregateQuery, SelectQuery
+from windrow.logical import AggregateQuery, RelationalQuery, SelectQuery
 from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
+from windrow.operators.relational.tree import RelationalTree
 from windrow.operators.rows.ordered_windows import OrderedWindows, order_counts
 from windrow.operators.rows.partitioned_row_windows import PartitionedRowWindows
 from windrow.operators.rows.row_windows import RowWindows
@@ -22,30 +23,55 @@ if TYPE_CHECKING:
     from windrow.final import Choice, Costs
     from windrow.logical import BoundQuery
     from windrow.operators.base import Operator, WindowOperator
+    from windrow.operators.relational.base import Evaluator
     from windrow.slicing import Window
 
 
 @singledispatch
 def operator_for(
-    bound: BoundQuery, query: int, choices: Mapping[Operation, Choice], complete_after: int | None
+    bound: BoundQuery,
+    query: int,
+    choices: Mapping[Operation, Choice],
+    complete_after: int | None,
+    evaluate: Evaluator,
 ) -> Operator:
     """The operator of one query, whose number is given, as it is before the first row; with the algorithms
-    that were chosen for it. `complete_after`: rows up to this instant had passed when the query came."""
+    that were chosen for it. `complete_after`: rows up to this instant had passed when the query came.
+    `evaluate`: computes what is over several streams."""
     raise NotImplementedError(type(bound).__name__)
 
 
 @operator_for.register(AggregateQuery)
 def _(
-    bound: AggregateQuery, query: int, choices: Mapping[Operation, Choice], complete_after: int | None
+    bound: AggregateQuery,
+    query: int,
+    choices: Mapping[Operation, Choice],
+    complete_after: int | None,
+    evaluate: Evaluator,
 ) -> Operator:
     return SingleQuery(query, window_operator(bound, choices), complete_after)
 
 
 @operator_for.register(SelectQuery)
 def _(
-    bound: SelectQuery, query: int, choices: Mapping[Operation, Choice], complete_after: int | None
+    bound: SelectQuery,
+    query: int,
+    choices: Mapping[Operation, Choice],
+    complete_after: int | None,
+    evaluate: Evaluator,
 ) -> Operator:
     return Selection(query, bound.stream.time_type)
+
+
+@operator_for.register(RelationalQuery)
+def _(
+    bound: RelationalQuery,
+    query: int,
+    choices: Mapping[Operation, Choice],
+    complete_after: int | None,
+    evaluate: Evaluator,
+) -> Operator:
+    return RelationalTree(query, bound, evaluate, complete_after)
 
 
 def window_operator(query: AggregateQuery, choices: Mapping[Operation, Choice]) -> WindowOperator:

@@ -85,10 +85,10 @@ class Draft:
                 made.pop(operator.id, None)
         return replace(self, operators=made, last_operator=last)
 
-    def new_operator(self, number: int, streams: Sequence[str] = ()) -> OperatorPlan:
+    def new_operator(self, number: int, ports: Sequence[Edge] = ()) -> OperatorPlan:
         """The n-th new operator, counted from 1, without queries; over the stream of the draft, unless it is
-        told which ones."""
-        return OperatorPlan(self.last_operator + number, tuple(map(Edge, streams or (self.stream,))), {})
+        told where its rows come from."""
+        return OperatorPlan(self.last_operator + number, tuple(ports) or (Edge(self.stream),), {})
 
     def weaver(self, operators: Iterable[OperatorPlan], member: MemberPlan | Asked) -> Weaver:
         """What plans and prices the operators of a class, of which a query is given."""

@@ -86,6 +86,11 @@ class Edge:
     pattern: UpdatePattern = UpdatePattern.MONOTONIC
 
 
+def ports_of(query: BoundQuery) -> list[Edge]:
+    """Where the rows of an operator of one query come from: a port for each of the query's inputs."""
+    return [Edge(asked.stream.name, how) for asked, how in zip(query.inputs, query.arrivals, strict=True)]
+
+
 class Port(NamedTuple):
     """Who asks for the rows of a stream: a port of an operator. One that reads a stream twice, as a join of a
     stream with itself does, asks on two."""

@@ -211,14 +211,15 @@ class Frequencies:
         if self._numbers.worth_purging:
             self._purge()
 
-    def _purge(self) -> None:
-        """Forget the pairs that no entry held has."""
+    def _purge(self) -> Array:
+        """Forget the pairs that no entry held has. Returns the new numbers of the others, by the old ones."""
         moved = np.empty(self._numbers.known, np.int32)
         kept = self._numbers.purge()
         moved[kept] = np.arange(len(kept))
         self._pairs.view[:] = moved[self._pairs.view]
         self._count = self._count.take(kept, axis=1)  # in C order, for which the kernels are compiled
         self._layout = Layout.empty()
+        return moved
 
 
 def _listing(question: Commonest | OverRest | Each) -> tuple[int, bool, bool]:

@@ -82,6 +82,11 @@ class PairNumbers:
         self._reserve(max(16, len(kept)))
         return kept
 
+    def recode(self, moved: Array) -> None:
+        """The values of the pairs get other codes, by the old ones."""
+        self.codes[: self.known] = moved[self.codes[: self.known]]
+        self._reserve(self.room)
+
     def _reserve(self, room: int) -> None:
         """Make room for `room` pairs, in a table of which at least half is free."""
         more = (0, room - len(self.keys))

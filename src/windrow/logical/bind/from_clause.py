@@ -11,6 +11,7 @@ from windrow.cql import RowWindowNode, window_of
 from windrow.errors import suggestion
 from windrow.logical.bind.calls import spark_sql
 from windrow.logical.bind.questions import view_name
+from windrow.logical.bind.using import condition_of
 from windrow.logical.query import Enrich
 from windrow.logical.relation import Stream, Table
 from windrow.slicing import RowWindow, Window
@@ -49,8 +50,12 @@ class FromClause:
     @property
     def window(self) -> Window | RowWindow | None:
         """The window of the stream; None: there is none."""
-        if self.node is None or not isinstance(self.node, RowWindowNode):
-            return None if self.node is None else Window(self.node.range, self.node.slide, self.node.offset)
+        if self.node is None:
+            return None
+        if not isinstance(self.node, RowWindowNode):
+            assert self.node.range is not None  # otherwise it were no aggregate that slices answer
+            assert self.node.slide is not None
+            return Window(self.node.range, self.node.slide, self.node.offset)
         return RowWindow(self.node.rows, self.node.slide, partitioned=bool(self.node.keys))
 
     @property
@@ -144,11 +149,8 @@ class FromClause:
         self._scope.relations[alias] = relation
 
     def _join_sql(self, join: exp.Join, table: Table) -> str:
-        if join.args.get("using"):
-            raise self._scope.problem(
-                "USING is not supported yet", join.this, "write ON a.x = b.x", name=True
-            )
-        condition = join.args.get("on")
+        alias = join.this.alias or table.name
+        condition = condition_of(join, self._scope, alias)
         side = f"{join.side} " if join.side else ("CROSS " if condition is None else "")
         on = "" if condition is None else f" ON {spark_sql(self._scope.resolve(condition))}"
-        return f"{side}JOIN {view_name(table.name)} AS {quoted(join.this.alias or table.name)}{on}"
+        return f"{side}JOIN {view_name(table.name)} AS {quoted(alias)}{on}"

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     AskedSql = tuple[str, exp.Expr]
     """What Spark is asked about, and where the statement says it."""
 
+ANSWERS = "answers"
+"""The relation of what an operator answers, where expressions over it are asked about or computed."""
+
 
 class Analyst(Protocol):
     """Spark, as far as binding needs it."""
@@ -51,10 +54,10 @@ def types(
     source: str,
     relations: Columns,
     joins: Sequence[AskedSql] = (),
-    condition: AskedSql | None = None,
+    conditions: Sequence[AskedSql] = (),
 ) -> list[pa.DataType]:
     """Spark's types for expressions (Spark SQL, and the node it is of) over a source, joined with others,
-    under a condition.
+    under conditions.
 
     Its complaint underlines the expression it is about.
     """
@@ -63,22 +66,23 @@ def types(
     lasting = query.select.find(exp.Anonymous) is None
 
     def ask(
-        items: Sequence[str], joined: Sequence[AskedSql] = joins, where: AskedSql | None = None
+        items: Sequence[str], joined: Sequence[AskedSql] = joins, where: Sequence[AskedSql] = ()
     ) -> pa.Schema:
         listed = ", ".join(f"{sql} AS _{i}" for i, sql in enumerate(items))
         clauses = [f"SELECT {listed} FROM {source}", *(sql for sql, _ in joined)]
-        clauses += [] if where is None else [f"WHERE {where[0]}"]
+        if where:
+            written = [sql if len(where) == 1 else f"({sql})" for sql, _ in where]
+            clauses.append(f"WHERE {' AND '.join(written)}")
         return spark.describe(" ".join(clauses), relations, lasting=lasting)
 
-    if not expressions and condition is None:
+    if not expressions and not conditions:
         return []
     try:
-        return list(ask([sql for sql, _ in expressions] or ["1"], where=condition).types)[: len(expressions)]
+        return list(ask([sql for sql, _ in expressions] or ["1"], where=conditions).types)[: len(expressions)]
     except StatementError as error:
         # Ask again, piece by piece, to see which one it is.
         pieces = [(joins[place][1], partial(ask, ["1"], joins[: place + 1])) for place in range(len(joins))]
-        if condition is not None:
-            pieces.append((condition[1], partial(ask, ["1"], where=condition)))
+        pieces += [(node, partial(ask, ["1"], where=[(sql, node)])) for sql, node in conditions]
         pieces += [(node, partial(ask, [sql])) for sql, node in expressions]
         for node, ask_piece in pieces:
             try:

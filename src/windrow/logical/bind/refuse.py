@@ -10,10 +10,12 @@ from windrow.cql import span, window_of
 from windrow.errors import StatementError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from windrow.cql import Query
 
 CLAUSES = {
-    "distinct": "SELECT DISTINCT over a window is not supported yet",
+    "distinct": "DISTINCT is supported over windows of time only, such as [RANGE 1 HOUR]",
     "order": "ORDER BY has no meaning on a continuous result; sort when you read it",
     "sort": "SORT BY has no meaning on a continuous result; sort when you read it",
     "cluster": "CLUSTER BY has no meaning on a continuous result",
@@ -53,29 +55,35 @@ COMMON: dict[type[exp.Func], str] = {
 """Functions whose names need not be asked of the SQL generator, which takes a tenth of binding a query."""
 
 
-def refuse(query: Query) -> None:
-    """Raise a StatementError for the first clause or function that a continuous query cannot have."""
-    select = query.select
+def refuse(query: Query, select: exp.Select) -> None:
+    """Raise a StatementError for the first clause or function that a query over one stream cannot have."""
+    refuse_clauses(query.text, select, CLAUSES)
     spelled_out = () if _has_window(select) else select.selects
-    for clause, problem in CLAUSES.items():
+    for node in select.walk():
+        problem = NODES.get(type(node))
+        if problem is None or isinstance(node.parent, exp.Count):
+            continue
+        if isinstance(node, exp.Star) and any(item is node or item is node.parent for item in spelled_out):
+            continue
+        raise StatementError(problem, query.text, *span(node))
+    refuse_functions(query)
+
+
+def refuse_clauses(text: str, select: exp.Expr, clauses: Mapping[str, str]) -> None:
+    """Raise a StatementError for the first clause of a SELECT that has no meaning there."""
+    for clause, problem in clauses.items():
         value = select.args.get(clause)
         if value:
             first = value[0] if isinstance(value, list) else value
             place = span(first)
             if place == (0, 0):  # DISTINCT has no place of its own
-                place = span(select.selects[0])
-            raise StatementError(problem, query.text, *place)
-    refused = tuple(NODES)
-    for node in select.walk():
-        for kind, problem in NODES.items() if isinstance(node, refused) else ():
-            if isinstance(node, kind) and not isinstance(node.parent, exp.Count):
-                if isinstance(node, exp.Star) and any(
-                    item is node or item is node.parent for item in spelled_out
-                ):
-                    continue
-                raise StatementError(problem, query.text, *span(node))
-        if not isinstance(node, exp.Func):
-            continue
+                place = span(select.selects[0]) if isinstance(select, exp.Select) else span(select)
+            raise StatementError(problem, text, *place)
+
+
+def refuse_functions(query: Query) -> None:
+    """Raise a StatementError for the first function that answers must not depend on."""
+    for node in query.select.find_all(exp.Func):
         name = function_name(node)
         if name in UNSTABLE:
             raise StatementError(

@@ -28,6 +28,8 @@ class Scope:
     relations: dict[str, Relation]
     used: dict[str, set[str]] = field(default_factory=dict)
     """Columns in use, by the name that the plan uses; filled while resolving."""
+    _hidden: dict[str, set[str]] = field(default_factory=dict)
+    """The relations whose columns a bare name passes over, by the name in lower case."""
 
     def problem(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
         """An error about a node of the statement, or about its name alone."""
@@ -56,6 +58,18 @@ class Scope:
     def knows(self, name: str) -> bool:
         """Whether a bare name is a column of any relation."""
         return bool(self._owners(name))
+
+    def is_hidden(self, name: str, alias: str) -> bool:
+        """Whether a bare name, or a star, passes over the column of a relation."""
+        return alias in self._hidden.get(name.lower(), ())
+
+    def is_shared(self, name: str) -> bool:
+        """Whether a bare name stands for columns of several relations, which are equal."""
+        return name.lower() in self._hidden
+
+    def hide(self, name: str, alias: str) -> None:
+        """A bare name no longer means the column of this relation: JOIN … USING makes it that of another."""
+        self._hidden.setdefault(name.lower(), set()).add(alias)
 
     def _resolve_column(self, column: exp.Column) -> exp.Expr:
         parts = [part.name for part in column.parts]
@@ -86,8 +100,7 @@ class Scope:
         if spelled is None:
             hint = suggestion(name, columns) or f"its columns are {', '.join(columns)}"
             raise StatementError(f"'{alias}' has no column '{name}'", self.text, *span(column), hint)
-        relation = self.relations[alias]
-        owner = relation.name if isinstance(relation, Stream) else alias
+        owner = self._written(alias)
         self.used.setdefault(owner, set()).add(spelled)
         found: exp.Expr = exp.column(
             exp.to_identifier(spelled, quoted=True), exp.to_identifier(owner, quoted=True)
@@ -95,6 +108,11 @@ class Scope:
         for inner in fields:
             found = exp.Dot(this=found, expression=exp.to_identifier(inner, quoted=True))
         return found
+
+    def _written(self, alias: str) -> str:
+        """What a relation is called in resolved columns."""
+        relation = self.relations[alias]
+        return relation.name if isinstance(relation, Stream) else alias
 
     def _alias(self, name: str) -> str | None:
         return next((alias for alias in self.relations if alias.lower() == name.lower()), None)
@@ -104,6 +122,7 @@ class Scope:
             alias
             for alias, relation in self.relations.items()
             if any(column.lower() == name.lower() for column in relation.columns)
+            and not self.is_hidden(name, alias)
         ]
 
     def _all_columns(self) -> list[str]:

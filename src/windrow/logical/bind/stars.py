@@ -37,8 +37,15 @@ def _spelled_out(item: exp.Expr, scope: Scope) -> Iterator[exp.Expr]:
     if not aliases:
         known = ", ".join(scope.relations)
         raise scope.problem(f"unknown relation '{wanted}'", item, f"there are {known}")
-    for alias in aliases:
-        for name in scope.relations[alias].columns:
-            yield exp.column(
-                exp.to_identifier(name, quoted=True), exp.to_identifier(alias, quoted=True)
-            ).update_positions(star)
+    columns = [
+        (alias, name)
+        for alias in aliases
+        for name in scope.relations[alias].columns
+        if wanted or not scope.is_hidden(name, alias)
+    ]
+    if not wanted:  # JOIN … USING puts its columns first
+        columns.sort(key=lambda column: not scope.is_shared(column[1]))
+    for alias, name in columns:
+        yield exp.column(
+            exp.to_identifier(name, quoted=True), exp.to_identifier(alias, quoted=True)
+        ).update_positions(star)

@@ -51,6 +51,13 @@ class Changes:
             None if self.op is None else self.op[places],
         )
 
+    def slice(self, begin: int, end: int) -> Changes:
+        """The changes from one place to another, without a copy."""
+        which = slice(begin, end)
+        op = None if self.op is None else self.op[which]
+        rows = self.rows.slice(begin, end - begin)
+        return Changes(self.ts[which], self.live[which], self.exp[which], rows, op)
+
     def select(self, columns: Sequence[str]) -> Changes:
         """The changes with these columns only."""
         return replace(self, rows=self.rows.select(list(columns)))

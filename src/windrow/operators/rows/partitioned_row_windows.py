@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
+from windrow.aggregates.base import value_name
 from windrow.columns import BEGINNING, HOLDS, SLICE, WINDOW_END, WINDOW_ROW, WINDOW_START
 from windrow.errors import QueryFailed
 from windrow.final import PartitionedRows
 from windrow.operators.aggregate.group_keys import GroupKeys
 from windrow.operators.aggregate.record_layout import RecordLayout, one_chunk
-from windrow.operators.rows.pending_rows import PendingRows, lifted, value_name
+from windrow.operators.rows.pending_rows import PendingRows, lifted
 from windrow.operators.state.arrays_at_rest import arrays_from, arrays_table
 from windrow.operators.state.tables_at_rest import part, together
 

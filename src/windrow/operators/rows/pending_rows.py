@@ -16,19 +16,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pat
 
-from windrow.aggregates.base import ANY_ROW
-from windrow.columns import HOLDS, SLICE
+from windrow.aggregates.base import value_name
+from windrow.columns import SLICE
 from windrow.operators.aggregate.record_layout import one_chunk
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from windrow.aggregates import Partial
-
-
-def value_name(partial: Partial) -> str:
-    """The column of what rows have to give to a partial; some partials share one."""
-    return HOLDS if partial.value == ANY_ROW else f"value of {partial.value}"
 
 
 def lifted(partial: Partial, rows: pa.Table) -> list[pa.Array]:

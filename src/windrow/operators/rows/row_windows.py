@@ -20,11 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from windrow.aggregates import Call, aggregate
+from windrow.aggregates.base import value_name
 from windrow.aggregates.contents import InOrder, contents_of
 from windrow.columns import HOLDS, SLICE, WINDOW_END, WINDOW_ROW, WINDOW_START, aggregate_name
 from windrow.operators.aggregate.record_layout import one_chunk
 from windrow.operators.aggregate.window_aggregate import WindowAggregate, WindowAggregation
-from windrow.operators.rows.pending_rows import PendingRows, lifted, value_name
+from windrow.operators.rows.pending_rows import PendingRows, lifted
 from windrow.operators.state.tables_at_rest import part, together
 
 if TYPE_CHECKING:

@@ -93,6 +93,10 @@ class KeyCodes:
         if self._counts[DEAD] * 2 > self._counts[END]:
             self._renew_arena(0)
 
+    def is_held(self, codes: Array) -> Array:
+        """Whether anybody holds the key of each code."""
+        return self._holders[codes] > 0
+
     def _look_up(self, columns: Sequence[pa.Array], rows: int | None, hold: bool) -> Array:
         count = len(columns[0]) if rows is None else rows
         typed = zip(columns, self._types, strict=True)

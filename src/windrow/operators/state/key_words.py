@@ -77,6 +77,19 @@ def words_a_key(types: Sequence[pa.DataType]) -> int:
     return key_words([pa.nulls(1, of_type) for of_type in types], 1).words.shape[1]
 
 
+def plain(column: pa.Array) -> pa.Array:
+    """The values of a column, all that are equal written alike: without negative zeros.
+
+    >>> plain(pa.array([-0.0, None, 1.5])).tolist()
+    [0.0, None, 1.5]
+    """
+    if pat.is_floating(column.type):
+        return pc.add(column, pa.scalar(0.0, column.type))
+    if pat.is_nested(column.type):
+        return pa.array([_plain(value) for value in column.to_pylist()], column.type)
+    return column
+
+
 def _has_bytes(of_type: pa.DataType) -> bool:
     """Whether the values of a type have no fixed width."""
     if pat.is_nested(of_type) or pat.is_fixed_size_binary(of_type):

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.types as pat
 
+from windrow.aggregates.base import value_name
 from windrow.aggregates.contents import contents_of
 from windrow.columns import FATE, HOLDS, INSTANT, LATE, SLICE, key_name, quoted
-from windrow.operators.rows.pending_rows import value_name
 from windrow.planner.passes.base import BatchPass, counted_rows, demands_in, partials_of
 from windrow.planner.passes.bounds import instants_sql
 

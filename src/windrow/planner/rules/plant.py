@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from windrow.planner.draft import answered_after
 from windrow.planner.past import Past
-from windrow.planner.plan import MemberPlan, SharingClass
+from windrow.planner.plan import MemberPlan, SharingClass, ports_of
 from windrow.planner.sharing.classes import sharing_class
 from windrow.planner.sharing.weaver import planning_seconds
 
@@ -46,7 +46,7 @@ def plant(draft: Draft) -> Draft:
     for alike, some in by_class.items():
         draft = _plant_class(draft, alike, some, known.get(alike, []), seconds)
     return draft.with_operators(
-        joined(draft.new_operator(number, asked.output.of.streams), [asked], draft)
+        joined(draft.new_operator(number, ports_of(asked.output.of)), [asked], draft)
         for number, asked in enumerate(alone, start=1)
     )
 

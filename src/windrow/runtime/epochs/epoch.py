@@ -27,6 +27,7 @@ from windrow.columns import END_OF_TIME, QUERY
 from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed
 from windrow.planner.plan import Port
+from windrow.runtime.epochs.arrival import with_arrivals
 from windrow.runtime.epochs.culprits import Suspects, check_that_some_run
 from windrow.runtime.epochs.epoch_log import log_epoch
 from windrow.runtime.epochs.outcome import Answers, queries_after, queries_of, report_of
@@ -42,6 +43,7 @@ from windrow.runtime.logs import LOG
 from windrow.runtime.spark.blame import ENGINE_ERRORS, failure
 from windrow.runtime.spark.patience import Patience
 from windrow.runtime.spark.project import project
+from windrow.runtime.spark.refused_tables import Behind
 from windrow.runtime.spark.session import in_zone
 from windrow.runtime.state.answering import UNANSWERED, Answering
 from windrow.runtime.state.tasks import TasksFailed
@@ -183,6 +185,7 @@ class Epochs:
         epoch = Epoch(number, max(part.clock for part in parts))
         results = ResultWriter(self._home.path, number)
         plan = self._planned(committed, parts).without(suspects.failed)
+        plan = with_arrivals(plan, committed.plan, parts, self._home.catalog.progress)
         progress = {part.stream.name: part.progress for part in parts}
         works = self._works(committed, plan, parts, progress, suspects)
         try:
@@ -303,6 +306,15 @@ class Epochs:
             raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
         answering.take(shape.schema_id, rows)
 
+    def _behind(self, part: Part, works: Iterable[Work]) -> list[Behind]:
+        """The rows of a part that its stream accepts, and that lie behind what queries have been answered."""
+        found = []
+        for work in works:
+            count = self._executor.rows_behind(work.plan, part.stream.name)
+            if count:
+                found.append(Behind(work.plan.first.output.name, work.evaluated, count))
+        return found
+
     def _record(
         self,
         epoch: Epoch,
@@ -328,7 +340,7 @@ class Epochs:
         epoch.unneeded += self._log.unneeded(horizons, alive)
         for part in parts:
             try:
-                epoch.files += part.refused(epoch.number)
+                epoch.files += part.refused(epoch.number, self._behind(part, answers.works))
             except ENGINE_ERRORS as error:
                 fault, stream = failure(error), part.stream.name
                 if isinstance(fault, MachineFailed):

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from windrow.planner import Experience
     from windrow.planner.plan import PhysicalPlan, Port
     from windrow.runtime.home.records import DataFile, Progress
+    from windrow.runtime.spark.refused_tables import Behind
     from windrow.runtime.state.current_plan import Planned
     from windrow.runtime.state.queries import RunningQuery
 
@@ -58,8 +59,8 @@ class Part:
     """Queries to be quarantined, and why, by their numbers."""
     stopping: Callable[[], bool] = lambda: False
     """Whether somebody is stopping the stream, so that nothing is worth being tried again."""
-    refused: Callable[[int], list[DataFile]] = lambda epoch: []
-    """Writes the late and dead rows, with the number of the epoch."""
+    refused: Callable[[int, Sequence[Behind]], list[DataFile]] = lambda epoch, behind: []
+    """Writes the late and dead rows, and those that are behind queries, with the number of the epoch."""
     begun: float = field(default_factory=time.perf_counter)
     was_idle: bool = False
 

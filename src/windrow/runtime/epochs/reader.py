@@ -51,7 +51,10 @@ class Reader:
         queries: Callable[[], list[RunningQuery]],
         tables: Callable[[Iterable[RunningQuery]], Mapping[str, DataFrame]],
         report: Callable[[EpochReport], None],
+        keep_pace: Callable[[Callable[[], bool]], None] = lambda stopping: None,
     ) -> None:
+        """`keep_pace` is called before a batch is taken, with what says whether the stream is being stopped;
+        it returns when others have come as far."""
         self.staging = staging
         self.queries = queries
         """The queries that its rows are for."""
@@ -65,6 +68,7 @@ class Reader:
         self._rows = rows
         self._tables = tables
         self._report = report
+        self._keep_pace = keep_pace
         self._query: Any = None
         self._connection: Any = None
         self._stopping = False
@@ -86,6 +90,7 @@ class Reader:
             try:
                 gateway: Any = batch.sparkSession.sparkContext._gateway
                 self._connection = gateway._gateway_client.get_thread_connection()
+                self._keep_pace(lambda: self._stopping or self.retired)
                 with self.staging.staged(
                     batch, batch_id, queries, self._tables, live=live, stopping=lambda: self._stopping
                 ) as part:

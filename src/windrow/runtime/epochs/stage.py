@@ -30,7 +30,7 @@ from windrow.runtime.epochs.too_many_dead import check_first_batch
 from windrow.runtime.faults import reach
 from windrow.runtime.home.checkpoint_log import ANOTHER_MOMENT, check_record, identity, repair, tidy
 from windrow.runtime.home.records import Progress
-from windrow.runtime.home.watermark import after_rows, after_silence, reached
+from windrow.runtime.home.watermark import after_rows, after_silence, is_silent, reached
 from windrow.runtime.spark.patience import Patience
 from windrow.runtime.spark.refused_tables import write_refused
 from windrow.runtime.state.stream_planning import StreamPlanning, answered_until
@@ -185,7 +185,7 @@ class Staging:
             tally = part.tally
             latest, watermark = after_rows(self.stream, Progress(), tally.latest)
             if self.progress.batch >= 0:  # they are in the tables since the frame was first read
-                part = replace(part, refused=lambda epoch: [])
+                part = replace(part, refused=lambda epoch, behind: [])
             progress = Progress(0, latest, watermark, seal, False, clock, tally.rows, tally.late, tally.dead)
             reach("batch staged")
             yield replace(part, progress=progress)
@@ -206,11 +206,14 @@ class Staging:
     def _heartbeat(self, queries: Iterable[RunningQuery]) -> Part | None:
         """Time goes on without rows; None if that changes nothing that anybody could see."""
         queries = [query for query in queries if query.stored.runs]
-        watermark = None
+        watermark, falls_silent = None, False
         if self.stream.idle_timeout is not None:  # to ask Spark when it looked takes 2 ms
             since, until = (None, self.clock()) if self.listening is None else self.listening.silence()
             watermark = after_silence(self.stream, self.progress, until, since)
+            falls_silent = is_silent(self.stream, self.progress, until, since) and not self.progress.idle
         arrived = self.progress.batch >= 0 and any(not query.stored.started for query in queries)
+        if falls_silent:  # before it has shown a row, so that it holds others back no longer
+            return replace(self._planned(queries), progress=replace(self.progress, idle=True))
         if watermark is None:
             return self._planned(queries) if arrived else None
         silent = replace(self.progress, watermark=watermark, idle=True)
@@ -283,8 +286,8 @@ class Staging:
                 tally=found.tally,
                 experience=found.experience,
                 failed=found.failed,
-                refused=lambda epoch: write_refused(
-                    self._home, self.stream, batch, bounds, self._source, headers, found.tally, epoch
+                refused=lambda epoch, behind: write_refused(
+                    self._home, self.stream, batch, bounds, self._source, headers, found.tally, epoch, behind
                 ),
             )
         finally:

@@ -15,15 +15,16 @@ from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from windrow.columns import QUERY
+from windrow.columns import OP, QUERY
 from windrow.errors import HomeError
 from windrow.runtime.faults import reach
+from windrow.runtime.home.alive_groups import AliveNote, write_alive_last
 from windrow.runtime.home.durable import check, reading
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.results import results_writer, time_column
+from windrow.runtime.home.retention import edge_of, is_due, kept_results, may_ask
 from windrow.runtime.home.slice_log import SliceLog
 from windrow.runtime.logs import event
 
@@ -90,7 +91,7 @@ class Compactor:
         merged = 0
         self._expire()
         while not self._stopping and (run := self._next_run()):
-            merged += self._merge(run)
+            merged += self._merge(run, run[0].level + 1)
         self._home.remove_doomed(self._clock())
         reach("compacted files removed")
         return merged
@@ -153,16 +154,20 @@ class Compactor:
     def _expire_results(self) -> None:
         results = self._home.catalog.files("results")  # before the queries: none is newer than they know
         kept = self._home.catalog.kept_answers()
+        home = self._home.path
         self._let_go(
-            [file for file in results if not any(_may_ask(q, file) for q in kept.get(file.owner, []))]
+            [file for file in results if not any(may_ask(q, file, home) for q in kept.get(file.owner, []))]
         )
+        for file in self._home.catalog.files("results"):
+            if not self._stopping and is_due(kept.get(file.owner, []), file, home):
+                self._merge([file], file.level)
 
     def _let_go(self, files: list[DataFile]) -> None:
         if files:
             self._home.replace_files(files, [], self._clock())
 
-    def _merge(self, files: list[DataFile]) -> int:
-        """Merge files; how many: none if an epoch has let some go meanwhile."""
+    def _merge(self, files: list[DataFile], level: int) -> int:
+        """Merge files into one of a level; how many: none if an epoch has let some go meanwhile."""
         first = files[0]
         listed = self._listed(first)
         suffix = "slices" if first.kind == "slices" else "parquet"
@@ -178,7 +183,7 @@ class Compactor:
                 return 0
             raise
         reach("compaction written")
-        self._home.replace_files(files, [replace(merged, level=first.level + 1)], self._clock())
+        self._home.replace_files(files, [replace(merged, level=level)], self._clock())
         reach("compaction committed")
         event(
             logging.INFO, "compacted", "%(files)d files of %(kind)s %(owner)s became one of %(rows)d rows",
@@ -194,15 +199,22 @@ class Compactor:
         paths = [self._home.path / file.path for file in files]
         for file, found in zip(files, paths, strict=True):
             check(found, file.bytes, file.checksum)
-        kept = self._kept_rows(files[0])
+        owners = self._home.catalog.kept_answers().get(files[0].owner, [])
+        is_results = files[0].kind == "results"
+        earliest = min((f.earliest for f in files if f.earliest is not None), default=None)
+        edge = edge_of(owners, earliest)
         rows = 0
         if sum(file.bytes or 0 for file in files) <= SORTED_BYTES:
-            table = pa.concat_tables([kept(_read(found)) for found in paths], promote_options="default")
-            if files[0].kind == "results":
+            table = pa.concat_tables(list(map(_read, paths)), promote_options="default")
+            if is_results:
+                table = kept_results(table, owners)
                 by = time_column(table.schema)
                 table = table.sort_by([(QUERY, "ascending"), (by, "ascending")])
             with results_writer(path, table.schema) as writer:
-                writer.write_table(table, row_group_size=GROUP_ROWS)
+                if OP in table.schema.names:
+                    write_alive_last(writer, table, GROUP_ROWS, edge)
+                else:
+                    writer.write_table(table, row_group_size=GROUP_ROWS)
             rows = len(table)
         else:
             schema = pa.unify_schemas([_open(found).schema_arrow for found in paths])
@@ -210,42 +222,20 @@ class Compactor:
                 for found in paths:
                     with reading(found):
                         for batch in _open(found).iter_batches(GROUP_ROWS):
-                            table = kept(_widened(pa.Table.from_batches([batch]), schema))
+                            table = _widened(pa.Table.from_batches([batch]), schema)
+                            table = kept_results(table, owners) if is_results else table
                             writer.write_table(table)
                             rows += len(table)
+                if OP in schema.names:
+                    AliveNote(folded=edge).write(writer)
         return replace(
             files[0],
             path=self._home.name_of(path),
             last_epoch=files[-1].last_epoch,
             rows=rows,
-            earliest=min((f.earliest for f in files if f.earliest is not None), default=None),
+            earliest=earliest,
             latest=max((f.latest for f in files if f.latest is not None), default=None),
         )
-
-    def _kept_rows(self, file: DataFile) -> Callable[[pa.Table], pa.Table]:
-        """Leaves out the answers of dropped queries and those past their RETAIN."""
-        if file.kind != "results":
-            return lambda table: table
-        owners = self._home.catalog.kept_answers().get(file.owner, [])
-        queries = pa.array([answers.query for answers in owners], pa.int32())
-        bounds = pa.array([answers.after for answers in owners], pa.int64())
-
-        def kept(table: pa.Table) -> pa.Table:
-            owner = pc.index_in(table[QUERY], queries)
-            when = table[time_column(table.schema)].cast(pa.int64())
-            recent = pc.greater(when, pc.take(bounds, owner))
-            return table.filter(pc.and_(pc.is_valid(owner), pc.fill_null(recent, True)))
-
-        return kept
-
-
-def _may_ask(answers: KeptAnswers, file: DataFile) -> bool:
-    """Whether a file may have answers of a query that it has not let go."""
-    if file.earliest is None or file.latest is None:
-        return True
-    if answers.latest_end is None or answers.latest_end < file.earliest:
-        return False
-    return answers.after is None or file.latest > answers.after
 
 
 def _open(path: Path) -> pq.ParquetFile:

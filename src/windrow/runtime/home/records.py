@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Literal
 
 from windrow.errors import StatementError, WindrowError
+from windrow.runtime.home.declarations import without_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,18 +125,24 @@ class StoredQuery:
 @dataclass(frozen=True)
 class KeptAnswers:
     """Which answers of a query can still be asked for: those of a time later than `after` (None: however
-    early) and not later than `latest_end` (None: there are none)."""
+    early) and not later than `latest_end` (None: there are none).
+
+    Of changes of an answer from which something goes again, also those of a row that lives on after `after`.
+    """
 
     query: int
     retain: int | None
     after: int | None
     latest_end: int | None
+    can_end: bool = False
+    """Whether they are such changes."""
 
 
 @lru_cache(10_000)
 def schema_id(schema: pa.Schema) -> str:
-    """A name for a result schema: that of the directory of its files."""
-    return sha256(schema.to_string().encode()).hexdigest()[:16]
+    """A name for a result schema: that of the directory of its files. What it declares of answers makes no
+    difference to it."""
+    return sha256(without_kind(schema).to_string().encode()).hexdigest()[:16]
 
 
 # the plan

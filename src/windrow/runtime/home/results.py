@@ -19,6 +19,7 @@ import pyarrow.types as pat
 
 from windrow.columns import EPOCH, QUERY, TIME, WINDOW_END
 from windrow.errors import HomeError
+from windrow.runtime.home.declarations import declaring_kind, kind_of, without_kind
 from windrow.runtime.home.durable import new_path, reading
 from windrow.runtime.home.records import DataFile
 
@@ -38,10 +39,11 @@ DECLARATION = b"windrow_time_column"
 
 
 def result_schema(query: BoundQuery) -> pa.Schema:
-    """The columns of a query's results: what they say of their time, then the SELECT list."""
+    """The columns of a query's results: what they say of their time, then the SELECT list. It declares their
+    time column, and what they are."""
     times = query.time_columns.items()
     columns = pa.schema([*times, *((output.name, output.type) for output in query.outputs)])
-    return declaring(columns, query.time_column)
+    return declaring_kind(declaring(columns, query.time_column), kind_of(query))
 
 
 def declaring(columns: pa.Schema, time: str) -> pa.Schema:
@@ -134,7 +136,7 @@ class _ResultFile:
 def results_writer(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
     """A writer of result files. Dictionaries pay for keys and times; for floats they only cost time."""
     names = [field.name for field in schema if _repeats(field.type) or field.name in (QUERY, EPOCH)]
-    return pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=names)
+    return pq.ParquetWriter(path, without_kind(schema), compression="zstd", use_dictionary=names)
 
 
 def times(answers: pa.Table) -> tuple[int, int] | None:

@@ -39,13 +39,22 @@ def after_silence(stream: Stream, progress: Progress, until: float, since: float
     return max(progress.watermark, progress.latest + silent - stream.delay)
 
 
+def is_silent(stream: Stream, progress: Progress, until: float, since: float | None) -> bool:
+    """Whether a stream that has never shown a row has been listened to for its IDLE TIMEOUT."""
+    if stream.idle_timeout is None or progress.sealed or progress.latest is not None or since is None:
+        return False
+    return round((until - since) * 1e6) >= stream.idle_timeout
+
+
 def joint(streams: Iterable[Progress]) -> int | None:
     """The watermark of several streams together: the least of those that are not idle, if any is not.
 
-    A sealed stream holds nothing back. None as long as a stream that counts has shown no row.
+    A sealed stream holds nothing back, nor does one that is idle and has never shown a row. None as long as a
+    stream that counts has shown no row.
     """
     open_ones = [progress for progress in streams if not progress.sealed]
-    counting = [progress for progress in open_ones if not progress.idle] or open_ones
+    counting = [progress for progress in open_ones if not progress.idle]
+    counting = counting or [progress for progress in open_ones if progress.watermark is not None]
     marks = [progress.watermark for progress in counting]
     return None if not marks or None in marks else min(mark for mark in marks if mark is not None)
 

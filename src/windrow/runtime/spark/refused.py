@@ -7,6 +7,7 @@ counted some; reasons are computed for dead rows alone.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import reduce
 from typing import TYPE_CHECKING, cast
@@ -26,6 +27,7 @@ from windrow.columns import (
     INSTANT,
     LATE_BY,
     POSITION,
+    QUERY,
     RAW,
     REASON,
     REFUSED_FILE,
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
     from windrow.runtime.spark.headers import Header
     from windrow.runtime.spark.sources import FileSource
 
-OURS = frozenset({LATE_BY, REFUSED_FILE, REFUSED_POSITION, EPOCH})
+OURS = frozenset({LATE_BY, QUERY, REFUSED_FILE, REFUSED_POSITION, EPOCH})
 END = "WindrowEndOfLine"
 """Put behind a line, as one more value: where it is found tells how many values came before it."""
 MORE = 20
@@ -63,20 +65,30 @@ ABOUT_FILES = frozenset(
 """Options that say how to find lines and what to do with bad ones, not how to read one."""
 
 
-def late_rows(stream: Stream, batch: DataFrame, bounds: Bounds) -> DataFrame:
-    """The late rows: the batch's own columns, `_late_by`, `_file`, `_position`.
+def late_rows(
+    stream: Stream, batch: DataFrame, bounds: Bounds, query: str | None = None, until: int | None = None
+) -> DataFrame:
+    """The late rows: the batch's own columns, `_late_by`, `_query`, `_file`, `_position`.
 
     A column of the user's that is called like one of ours gets an underscore at its end. After the seal
     everything is late, and `_late_by` is NULL.
+
+    `query`: the rows that its stream accepts, and that are late for this query alone, since it has been
+    answered `until` an instant.
     """
+    refused = f"NOT {bounds.dead(stream)} AND NOT ({bounds.good(stream)})"
+    if until is not None:
+        refused = f"{bounds.good(stream)} AND {INSTANT} < {until}L"
+        bounds = replace(bounds, watermark=until)
     columns = [f"{quoted(name)} AS {quoted(apart(name))}" for name in _own_columns(batch)]
+    whose = "CAST(NULL AS STRING)" if query is None else _literal(query)
     late_by = "CAST(NULL AS INTERVAL DAY TO SECOND)"
     if bounds.watermark is not None and bounds.watermark < END_OF_TIME:
         # Not the difference of two timestamps: that counts local hours, and days differ in length.
         late_by = f"({bounds.watermark}L - {INSTANT}) * INTERVAL '0.000001' SECOND"
     sql = (
-        f"SELECT {', '.join([*columns, f'{late_by} AS {LATE_BY}', *_origin(batch)])} "
-        f"FROM ({instants_sql(stream)}) WHERE NOT {bounds.dead(stream)} AND NOT ({bounds.good(stream)})"
+        f"SELECT {', '.join([*columns, f'{late_by} AS {LATE_BY}', f'{whose} AS {QUERY}', *_origin(batch)])} "
+        f"FROM ({instants_sql(stream)}) WHERE {refused}"
     )
     return _readable(select(batch.sparkSession, sql, {stream.name: batch}))
 

@@ -6,12 +6,12 @@ Spark writes them, so that a batch that is late as a whole needs no memory here.
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from windrow.columns import EPOCH, LATE_BY, REASON, REFUSED_FILE, REFUSED_POSITION, REFUSED_RAW
+from windrow.columns import EPOCH, LATE_BY, QUERY, REASON, REFUSED_FILE, REFUSED_POSITION, REFUSED_RAW
 from windrow.runtime.home.folder_names import folder_name
 from windrow.runtime.home.records import DataFile
 from windrow.runtime.spark.analysis import arrow_schema
@@ -19,7 +19,7 @@ from windrow.runtime.spark.committed import address, read_committed
 from windrow.runtime.spark.refused import apart, dead_rows, late_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
@@ -33,6 +33,16 @@ if TYPE_CHECKING:
 ORIGIN = pa.schema([(REFUSED_FILE, pa.string()), (REFUSED_POSITION, pa.int64()), (EPOCH, pa.int64())])
 
 
+class Behind(NamedTuple):
+    """The rows of a batch that are late for one query alone: it reads several streams, of which theirs was
+    idle, and has been answered further than that."""
+
+    query: str
+    until: int
+    """Up to where the query has been answered."""
+    rows: int
+
+
 def write_refused(
     home: Home,
     stream: Stream,
@@ -42,11 +52,15 @@ def write_refused(
     headers: Sequence[Header],
     tally: Tally,
     epoch: int,
+    behind: Iterable[Behind] = (),
 ) -> list[DataFile]:
-    """Write the late and the dead rows of a batch, if it has any. The commit dates the files."""
+    """Write the late and the dead rows of a batch, if it has any, and those that are behind a query. The commit
+    dates the files."""
     refused: list[tuple[str, int, DataFrame]] = []
     if tally.late:
         refused.append(("late", tally.late, late_rows(stream, batch, bounds)))
+    for late in behind:
+        refused.append(("late", late.rows, late_rows(stream, batch, bounds, late.query, late.until)))
     if tally.dead:
         refused.append(("dead", tally.dead, dead_rows(stream, batch, bounds, source, headers)))
     files = []
@@ -73,9 +87,9 @@ def read_late(spark: SparkSession, home: Home, stream: str, columns: pa.Schema |
         columns = (
             arrow_schema(spark.read.parquet(address(home, files[-1])).schema) if files else pa.schema([])
         )
-        columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, LATE_BY)])
+        columns = pa.schema([field for field in columns if field.name not in (*ORIGIN.names, LATE_BY, QUERY)])
     columns = pa.schema([field.with_name(apart(field.name)) for field in columns])
-    fields = [*columns, pa.field(LATE_BY, pa.duration("us")), *ORIGIN]
+    fields = [*columns, pa.field(LATE_BY, pa.duration("us")), pa.field(QUERY, pa.string()), *ORIGIN]
     return read_committed(spark, home, files, pa.schema(fields))
 
 

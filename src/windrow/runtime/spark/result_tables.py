@@ -6,12 +6,17 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.columns import EPOCH, QUERY
 from windrow.runtime.home.results import time_column
+from windrow.runtime.home.views import parsed_instant, view
 from windrow.runtime.spark.committed import read_committed
+from windrow.runtime.spark.session import ZONE
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from pyspark.sql import DataFrame, SparkSession
 
     from windrow.runtime.home.home import Home
@@ -38,3 +43,12 @@ def read_results(
         bound = pa.scalar(earliest).cast(query.schema.field(time).type).as_py()
         frame = frame.where(F.col(time) > F.lit(bound))
     return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))
+
+
+def read_view(
+    spark: SparkSession, home: Home, query: StoredQuery, at: str | datetime | None = None
+) -> DataFrame:
+    """The answer of a query at an instant; one that names no time zone is in the session's."""
+    instant = None if at is None else parsed_instant(at, str(spark.conf.get(ZONE)))
+    answer = view(home.path, home.catalog, query, instant).answer
+    return spark.createDataFrame(answer, from_arrow_schema(answer.schema))

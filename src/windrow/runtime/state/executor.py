@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import WindrowError
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed, SharedAggregate
+from windrow.operators.relational.tree import RelationalTree
+from windrow.runtime.spark.evaluating import SparkEvaluator
 from windrow.runtime.state.held import HeldByTask
 from windrow.runtime.state.spec import OperatorSpec
 from windrow.runtime.state.tasks import OperatorTasks, TaskOperator
 from windrow.runtime.state.work import NOBODY, OperatorFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from collections.abc import Set as AbstractSet
 
     import pyarrow as pa
@@ -61,6 +63,7 @@ class Executor:
     """Holds the states of an engine's operators, by their numbers."""
 
     def __init__(self, spark: SparkSession, home: Home, log: SliceLog) -> None:
+        self._spark = spark
         self._log = log
         self._states: dict[int, _State] = {}
         self._tasks = OperatorTasks(spark, home, log)
@@ -112,6 +115,26 @@ class Executor:
     def state(self, plan: OperatorPlan) -> HeldState:
         """What an operator says of its state after an epoch that it was in."""
         return self._states[plan.id].operator
+
+    def waiting_rows(self, operators: Iterable[OperatorPlan], stream: str) -> int:
+        """How many rows of a stream wait in operators for other streams: the most of any port."""
+        return max(
+            (tree.waiting_rows(port) for plan in operators for tree, port in self._tree_ports(plan, stream)),
+            default=0,
+        )
+
+    def rows_behind(self, plan: OperatorPlan, stream: str) -> int:
+        """How many rows of a stream an operator has been given in this epoch that lie behind what it has
+        answered."""
+        return max((tree.behind[port] for tree, port in self._tree_ports(plan, stream)), default=0)
+
+    def _tree_ports(self, plan: OperatorPlan, stream: str) -> Iterator[tuple[RelationalTree, int]]:
+        """The ports of an operator that read a stream, if it is a tree that has a state."""
+        held = self._states.get(plan.id)
+        if held is not None and isinstance(held.operator, RelationalTree):
+            for number, edge in enumerate(plan.ports):
+                if edge.stream == stream:
+                    yield held.operator, number
 
     def at_rest(self, plan: OperatorPlan) -> tuple[Sequence[pa.Table], pa.Table | None]:
         """What the last epoch has closed of an operator's state, and what is open: as it is written down,
@@ -183,13 +206,17 @@ class Executor:
                 operator = self._read_back(plan, spec, evaluated) if plan.node is None else TaskOperator()
                 held = self._states[plan.id] = _State(plan, spec, operator, apart)
             elif held.plan.members is not plan.members or held.apart != apart:
-                held.spec = OperatorSpec.of(plan, fresh, apart)
-                held.operator.set_members(held.spec.members)
+                spec = OperatorSpec.of(plan, fresh, apart)
+                if spec.groups is None and spec.complete_after != held.spec.complete_after:
+                    held.operator = self._read_back(plan, spec, evaluated)
+                held.spec = spec
+                held.operator.set_members(spec.members)
             held.plan, held.apart = plan, apart
             return held
 
     def _read_back(self, plan: OperatorPlan, spec: OperatorSpec, evaluated: int) -> Operator:
-        operator = spec.made(plan.first.query)
+        zone = plan.first.output.of.stream.zone
+        operator = spec.made(plan.first.query, SparkEvaluator(self._spark, zone))
         operator.restore(*self._log.read(plan.id), evaluated)
         return operator
 

@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from html import escape
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from windrow.columns import EXPIRES, OP, TIME
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -52,8 +54,42 @@ class Shown(NamedTuple):
         ]
 
 
+CHANGES = "+ comes at that time, and ends by itself when it says so; − is taken back before that"
+"""What the signs in front of changes mean."""
+
+
+def are_changes(names: Sequence[str]) -> bool:
+    """Whether answers with these columns are changes."""
+    return OP in names
+
+
+def reading_order(names: Sequence[str]) -> list[int]:
+    """The places of columns, in the order in which people want answers sorted by them: changes by their time,
+    and those of one instant by what happens.
+
+    >>> reading_order(["_op", "_ts", "_exp", "n"]), reading_order(["window_end", "n"])
+    ([1, 0, 2, 3], [0, 1])
+    """
+    first = {TIME: 0, OP: 1} if are_changes(names) else {}
+    return sorted(range(len(names)), key=lambda place: first.get(names[place], len(first)))
+
+
+def in_order(table: pa.Table) -> pa.Table:
+    """Rows by their values, from the left; lists and maps have no order."""
+    import pyarrow.types as pat  # here, so that the command line, which shows answers too, begins without it
+
+    by = [(field.name, "ascending") for field in table.schema if not pat.is_nested(field.type)]
+    return table.sort_by(by) if by else table
+
+
 def answers(table: pa.Table) -> Shown:
-    """Answers as texts; numbers to the right, times no finer than they need to be."""
+    """Answers as texts; numbers to the right, times no finer than they need to be.
+
+    Changes begin with what happens: + for a row that comes, − for one that is taken back; and a row that
+    comes says until when it stays, where that is known.
+    """
+    if are_changes(table.column_names):
+        return _changes(table)
     numbers = ("int", "uint", "float", "double", "decimal")
     return Shown(
         table.column_names,
@@ -62,9 +98,28 @@ def answers(table: pa.Table) -> Shown:
     )
 
 
+def _changes(table: pa.Table) -> Shown:
+    """Changes as texts: whether a row comes, when, its values, and until when it stays."""
+    op = table[OP].to_pylist()
+    ends = zip(op, _cells(table[EXPIRES]), table[EXPIRES].is_valid().to_pylist(), strict=True)
+    rows = answers(table.drop_columns([OP, TIME, EXPIRES]))
+    until = [text if came > 0 and is_known else "" for came, text, is_known in ends]
+    signs = ["+" if came > 0 else "−" for came in op]
+    return Shown(
+        ["", "at", *rows.headings, "until"],
+        [False, False, *rows.right, False],
+        [
+            [sign, at, *row, end]
+            for sign, at, row, end in zip(signs, _cells(table[TIME]), rows.rows, until, strict=True)
+        ],
+    )
+
+
 def _cells(column: pa.ChunkedArray) -> list[str]:
-    values = [cell(value) for value in column.to_pylist()]
-    whole_minutes = str(column.type).startswith("timestamp") and all(text.endswith(":00") for text in values)
+    found = column.to_pylist()
+    values = [cell(value) for value in found]
+    known = [text for text, value in zip(values, found, strict=True) if value is not None]
+    whole_minutes = str(column.type).startswith("timestamp") and all(text.endswith(":00") for text in known)
     return [text.removesuffix(":00") for text in values] if whole_minutes else values
 
 

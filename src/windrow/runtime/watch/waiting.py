@@ -40,10 +40,10 @@ class OpenWindows:
 
 @dataclass(frozen=True)
 class UncountedRows:
-    """The rows that a window of rows has not counted: others may still come before them."""
+    """The rows that have not been counted or answered: others may still come before them."""
 
     since: datetime
-    """Rows with this event time or a later one are not counted."""
+    """Rows with this event time or a later one are not."""
 
     def __str__(self) -> str:
         return f"the rows from {_plain(self.since)} on"
@@ -98,9 +98,9 @@ def open_stream(
         stored = query.stored
         if not (stored.runs and stored.started):
             continue
-        if query.plan.row_window is not None and watermark <= latest:
+        if query.plan.waits_for_rows and watermark <= latest:
             waiting[stored.name] = UncountedRows(instant(watermark))
-        for window in query.plan.time_windows:
+        for window in query.plan.evaluations:
             answered = watermark
             if stored.complete_after is not None:  # windows that began before it came are not answered
                 answered = max(answered, stored.complete_after + window.range)

@@ -7,6 +7,7 @@ from functools import lru_cache
 import pyarrow as pa
 import pyarrow.ipc
 
+from windrow.runtime.home.declarations import declared_kind
 from windrow.runtime.home.records import schema_id
 
 
@@ -25,3 +26,10 @@ def read_schema(stored: bytes) -> pa.Schema:
 def stored_schema_id(stored: bytes) -> str:
     """The name of a result schema, from its bytes."""
     return schema_id(read_schema(stored))
+
+
+@lru_cache(10_000)
+def stored_answers_can_end(stored: bytes) -> bool:
+    """Whether a result schema, from its bytes, is of changes of an answer from which something goes again."""
+    kind = declared_kind(read_schema(stored))
+    return kind is not None and kind.can_end

@@ -59,6 +59,14 @@ class PlanTables(Database):
         """Up to where operators have been answered, by their numbers; not of those that no epoch has had."""
         return dict(self.rows("SELECT id, evaluated FROM operators WHERE evaluated IS NOT NULL"))
 
+    def answered_until(self, query: int) -> int | None:
+        """Up to where a query has been answered by the operators that have it; None if no epoch has had any
+        of them."""
+        ((found,),) = self.rows(
+            "SELECT min(evaluated) FROM operators JOIN members ON operator = id WHERE query = ?", query
+        )
+        return None if found is None else int(found)
+
     def groups_known(self) -> dict[int, int]:
         """How many groups the states of operators know, by their numbers."""
         return dict(self.rows("SELECT id, groups FROM operators"))

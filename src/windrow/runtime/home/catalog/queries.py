@@ -10,8 +10,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError
-from windrow.runtime.home.catalog.arrow_schemas import read_schema, schema_bytes, stored_schema_id
+from windrow.runtime.home.catalog.arrow_schemas import (
+    read_schema,
+    schema_bytes,
+    stored_answers_can_end,
+    stored_schema_id,
+)
 from windrow.runtime.home.catalog.described import DescribedTable
+from windrow.runtime.home.declarations import declaring_as
 from windrow.runtime.home.records import KeptAnswers, NewQuery, StoredQuery
 
 if TYPE_CHECKING:
@@ -84,10 +90,11 @@ class QueriesTable(DescribedTable):
         that was measured to take 25 ms, and this 5.
         """
         found: dict[str, list[KeptAnswers]] = {}
-        for schema, *kept in self.rows(
+        for schema, query, retain, after, latest_end in self.rows(
             "SELECT schema, id, retain, latest_end - retain, latest_end FROM queries WHERE NOT dropped"
         ):
-            found.setdefault(stored_schema_id(schema), []).append(KeptAnswers(*kept))
+            answers = KeptAnswers(query, retain, after, latest_end, stored_answers_can_end(schema))
+            found.setdefault(stored_schema_id(schema), []).append(answers)
         return found
 
     # what queries are bound to
@@ -121,8 +128,11 @@ class QueriesTable(DescribedTable):
         for new in queries:
             known = self.same_query(new)
             # Equal schemas may differ in what they declare (`results.declaring`), and those of earlier homes
-            # declare nothing: the files of a query are found by the schema that it has.
-            schema = known.schema if known is not None and known.schema == new.schema else new.schema
+            # declare nothing: the files of a query are found by the schema that it has. What the schema
+            # declares of answers makes no difference to that.
+            schema = new.schema
+            if known is not None and known.schema == new.schema:
+                schema = declaring_as(known.schema, new.schema)
             if known is None:
                 found = database.execute(
                     "INSERT INTO queries (name, sql, schema, retain) VALUES (?, ?, ?, ?)",
@@ -135,7 +145,7 @@ class QueriesTable(DescribedTable):
                     [(number, place, stream) for place, stream in enumerate(new.streams)],
                 )
                 known = StoredQuery(number, new.name, new.sql, new.streams, schema, new.retain)
-            elif known.retain != new.retain or known.schema != schema:
+            elif known.retain != new.retain or not known.schema.equals(schema, check_metadata=True):
                 self.may_expire = True
                 database.execute(
                     "UPDATE queries SET retain = ?, schema = ? WHERE id = ?",

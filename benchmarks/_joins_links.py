@@ -1,0 +1,90 @@
+"""Two generated links, `a` and `b`: rows at a fixed rate, whose keys are drawn from as many as a window needs.
+
+A window of n rows over keys that are all as likely has n / keys partners for a row of the other link. So keys
+that are scaled with the window keep the results a row constant, and what remains is the size of the window.
+The rows of the links lie between each other in time; no two have the same instant. Files of both are cut at the
+same instants: a file is a micro-batch.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+LINKS = ("a", "b")
+SCHEMA = "ts TIMESTAMP, k BIGINT, v BIGINT"
+FIRST = 1_704_067_200_000_000
+"""When the first row comes: microseconds, a multiple of every SLIDE in use."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much data, of each link."""
+
+    rows: int
+    files: int
+    rate: int
+    """Rows a second; it divides a million, and by two."""
+
+    @property
+    def step(self) -> int:
+        """The time between two rows of a link, in microseconds."""
+        return 1_000_000 // self.rate
+
+    def seconds(self, rows: int) -> int:
+        """How long it takes for so many rows to come."""
+        seconds, rest = divmod(rows, self.rate)
+        if rest:
+            raise ValueError(f"{rows:,} rows are no whole seconds at {self.rate:,} rows a second")
+        return seconds
+
+
+@dataclass(frozen=True)
+class Links:
+    """Generated files, a directory a link."""
+
+    size: Size
+    path: Path
+
+    def files_of(self, link: str) -> Path:
+        """The directory of a link."""
+        return self.path / link
+
+
+def make_links(size: Size, path: Path, keys: int) -> Links:
+    """Write both links with so many keys, all of them as likely."""
+    generator = np.random.default_rng(keys)
+    for link in LINKS:
+        write_link(size, path, link, generator.integers(0, keys, size.rows))
+    return Links(size, path)
+
+
+def write_link(size: Size, path: Path, link: str, keys: Array) -> None:
+    """Write the files of a link, in the order of time, with modification times in that order."""
+    generator = np.random.default_rng(LINKS.index(link))
+    begin = FIRST + LINKS.index(link) * size.step // 2
+    rows = pa.table(
+        {
+            "ts": pa.array(begin + size.step * np.arange(size.rows), pa.timestamp("us", "UTC")),
+            "k": keys.astype(np.int64),
+            "v": generator.integers(0, 1_000_000_000, size.rows),
+        }
+    )
+    directory = path / link
+    directory.mkdir(parents=True)
+    a_file = -(-size.rows // size.files)
+    earliest = time.time() - 10 * size.files
+    for number in range(size.files):
+        file = directory / f"{number:04d}.parquet"
+        pq.write_table(rows.slice(number * a_file, a_file), file)
+        os.utime(file, (earliest + 10 * number,) * 2)

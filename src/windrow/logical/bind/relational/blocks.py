@@ -1,0 +1,109 @@
+"""A SELECT to a block: FROM, conditions, what is selected; with DISTINCT or GROUP BY the part that comes of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.columns import quoted
+from windrow.logical.bind.relational import refusals
+from windrow.logical.bind.relational.assembly import Assembly
+from windrow.logical.bind.relational.block import Block, Item
+from windrow.logical.bind.relational.block_scope import BlockScope
+from windrow.logical.bind.relational.columns import is_evaluation
+from windrow.logical.bind.relational.conditions import conjuncts, read_conditions
+from windrow.logical.bind.relational.from_items import FromItems, Named
+from windrow.logical.bind.relational.grouping import group
+from windrow.logical.bind.relational.results import result_of
+from windrow.logical.bind.relational.semi_joins import SemiJoins, is_semi_join
+from windrow.logical.bind.relational.set_operations import united
+from windrow.logical.bind.relational.tables import Tables
+from windrow.logical.bind.select_list import SelectList, unaliased
+from windrow.logical.tree import Column, Compute, Distinct
+
+if TYPE_CHECKING:
+    from windrow.logical.bind.relational.statement import Statement
+
+
+class Blocks:
+    """Binds the blocks of a statement."""
+
+    def __init__(self, statement: Statement) -> None:
+        self.statement = statement
+
+    def bind(self, query: exp.Expr, named: Named, *, top: bool = False) -> Block:
+        """A query, with the names that it sees."""
+        while isinstance(query, exp.Subquery) and query.is_wrapper:
+            query = query.this
+        if not top:
+            refusals.refuse_delivery(self.statement.query.text, query)
+        if isinstance(query, exp.SetOperation):
+            refusals.refuse_set_operation(self.statement.query.text, query)
+            inner = named.and_those_of(query)
+            sides = [self.bind(side, inner, top=False) for side in (query.this, query.expression)]
+            return united(self.statement, query, sides)
+        assert isinstance(query, exp.Select)
+        return self._select(query, named, top=top)
+
+    def _select(
+        self, select: exp.Select, named: Named, *, top: bool
+    ) -> Block:
+        """One SELECT."""
+        block, scope, listed = self.joined(select, named)
+        if listed.groups():
+            block = group(scope, select, listed, block)
+        else:
+            block.items = self._items(scope, listed, top=top)
+        if select.args.get("distinct"):
+            block = self._distinct(scope, select, block)
+        return block
+
+    def joined(
+        self, select: exp.Select, named: Named, outer: BlockScope | None = None
+    ) -> tuple[Block, BlockScope, SelectList]:
+        """FROM and WHERE of a SELECT, which may be inside another one's WHERE."""
+        statement = self.statement
+        refusals.refuse_in_select(statement.query.text, select)
+        named = named.and_those_of(select)
+        scope = BlockScope(statement, outer)
+        found = FromItems(select, scope, named, self.bind)
+        listed = SelectList(select, scope, statement.functions)
+        listed.check_functions(statement.spark.functions())
+        listed.refuse_hints("here: final aggregators are for windows that slices answer")
+        listed.refuse_aggregates_in_where()
+        where = select.args.get("where")
+        nodes = [*found.on, *conjuncts(where.this if where else None)]
+        plain = [node for node in nodes if not is_semi_join(node)]
+        for node in plain:
+            refusals.refuse_sub_queries(statement.query.text, node)
+        tables = Tables(scope, found.parts, found.tables)
+        conditions = tables.attach(read_conditions(scope, plain))
+        block = Block(found.parts, [], select, [*found.conditions, *conditions], found.semi_joins)
+        semi_joins = SemiJoins(scope, named, self)
+        block.semi_joins += [semi_joins.join(join) for join in found.left_semi]
+        block.semi_joins += [semi_joins.condition(node) for node in nodes if is_semi_join(node)]
+        if len(block.parts) > 1 or block.semi_joins:
+            refusals.refuse_above_group(scope, block, "a join", select)
+        refusals.refuse_endless_joins(scope, block)
+        return block, scope, listed
+
+    def _items(self, scope: BlockScope, listed: SelectList, *, top: bool) -> list[Item]:
+        """What is selected, as expressions over the parts."""
+        nodes = listed.items(self.statement.had if top else ())
+        names = listed.check_names(nodes)
+        read = [scope.read(unaliased(node)) for node in nodes]
+        asked = [(one.asked, node) for one, node in zip(read, nodes, strict=True)]
+        types = self.statement.ask(asked, scope.asked)
+        return [
+            Item(name, one.meant, of_type, node)
+            for name, one, of_type, node in zip(names, read, types, nodes, strict=True)
+        ]
+
+    def _distinct(self, scope: BlockScope, select: exp.Select, block: Block) -> Block:
+        """Each different row of a block once."""
+        refusals.check_distinct(self.statement, scope, block, "DISTINCT", select.args["distinct"])
+        return result_of(self.statement, block, lambda node: Distinct(node), select)
+
+
+_ = Assembly, Column, Compute, quoted, is_evaluation

@@ -1,0 +1,83 @@
+"""The windows of one query, which have to agree: in when they are evaluated, and in what an instant is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.cql import format_duration, span
+from windrow.errors import StatementError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from windrow.cql import TimeWindowNode
+    from windrow.logical.relation import Stream
+
+
+class Windows:
+    """The windows of a query, in the order in which they stand in it."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._found: list[tuple[TimeWindowNode, Stream]] = []
+        self.starts_asked_at: tuple[int, int] | None = None
+        """Where the statement wants to know when windows begin."""
+
+    def add(self, window: TimeWindowNode, stream: Stream) -> None:
+        """One more; an error if it does not agree with the others."""
+        if self._found:
+            first, other = self._found[0]
+            problem, hint = _disagreement(window, first) or _other_time(stream, other) or ("", "")
+            if problem:
+                raise StatementError(problem, self._text, *span(window), hint)
+        self._found.append((window, stream))
+
+    @property
+    def slide(self) -> int | None:
+        """The time between two evaluations; None: it is answered at every change."""
+        return self._found[0][0].slide
+
+    @property
+    def offset(self) -> int:
+        """When evaluations are, beside multiples of the slide."""
+        return self._found[0][0].offset
+
+    @property
+    def time_type(self) -> pa.DataType:
+        """The type of instants."""
+        return self._found[0][1].time_type
+
+    def check_starts(self) -> None:
+        """An error if the statement asks when windows begin, and they do not begin together."""
+        ranges = {window.range for window, _ in self._found}
+        if self.starts_asked_at is not None and (len(ranges) > 1 or None in ranges):
+            raise StatementError(
+                "the windows of this query begin at different times, so that there is no window_start",
+                self._text,
+                *self.starts_asked_at,
+                "they end together: use window_end",
+            )
+
+
+def _disagreement(window: TimeWindowNode, first: TimeWindowNode) -> tuple[str, str] | None:
+    if window.slide == first.slide and window.offset == first.offset:
+        return None
+    if (window.slide is None) != (first.slide is None):
+        problem = "one window has a SLIDE and another has none, so that they are not answered at the same time"
+        return problem, f"give all windows of the query the same SLIDE, or none; the first is {first}"
+    what = "SLIDE" if window.slide != first.slide else "OFFSET"
+    problem = f"the windows of a query are evaluated together, and this one has another {what} than the first"
+    slide = f"SLIDE {format_duration(first.slide or 0).upper()}"
+    offset = f" OFFSET {format_duration(first.offset).upper()}" if first.offset else ""
+    return problem, f"give all windows of the query the same, such as {slide}{offset}"
+
+
+def _other_time(stream: Stream, other: Stream) -> tuple[str, str] | None:
+    if stream.zone != other.zone:
+        mine, theirs = (one.zone or "that of the session" for one in (stream, other))
+        problem = f"stream '{stream.name}' is read in another time zone ({mine}) than '{other.name}' ({theirs})"
+        return problem, "declare both with the same time zone"
+    if stream.time_type != other.time_type:
+        problem = f"'{stream.name}' has event times of type {stream.time_type}, '{other.name}' {other.time_type}"
+        return problem, "make both TIMESTAMP, or both TIMESTAMP_NTZ"
+    return None

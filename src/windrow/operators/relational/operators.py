@@ -1,0 +1,6 @@
+"""Being written."""
+
+
+def operator_of(node, evaluate):
+    """Being written."""
+    raise NotImplementedError

@@ -1,0 +1,269 @@
+"""GROUP BY over windows with SLIDE: at each evaluation, an answer of each group that has rows.
+
+1. A row goes into the slot of the last evaluation that it lives to see; one that sees none is dropped. All rows of
+   a group and slot are one record: how many rows there are does not matter.
+2. At an evaluation the slots are over that saw the one before last, the rows that have come since then enter, and
+   what is left is all that is alive: a total for each group, or the root of its tree of slots (`final/live/`).
+3. Between rows and the first evaluation behind them lies nothing, so that stretches without rows cost nothing.
+
+At rest: the record of each slot and group that rows have entered, which takes the place of the one before.
+
+Cost: O(log s) a row and operation without an exact inverse, s slots that are alive; an answer costs nothing more.
+Space: two nodes for each slot and group. Source: the interval synopsis BIJ, Golab 2006, §8.3.2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from windrow.columns import BEGINNING, END_OF_TIME, SLICE
+from windrow.final.live.at_evaluations import (
+    ANSWERS,
+    DONE,
+    EVALUATED,
+    LEFT,
+    LIVE,
+    PHASE,
+    WRITTEN,
+    follow_evaluations,
+)
+from windrow.final.live.forest import MARKS, NONE
+from windrow.operators.aggregate.record_layout import one_chunk
+from windrow.operators.relational.changes import Changes
+from windrow.operators.relational.counted_slots import CountedSlots
+from windrow.operators.relational.evaluations import Grid
+from windrow.operators.relational.group_rows import Coming, GroupRows
+from windrow.operators.relational.slot_heads import SlotHeads
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from windrow.aggregates import Operation
+    from windrow.logical.tree import Group
+
+    Array = np.ndarray[Any, Any]
+    Records = dict[Operation, Array]
+
+SLOTS = "slots"
+"""The table at rest; there is one more for each of the contents."""
+LATEST = "_latest"
+"""The column of the instant of the last row that has entered a slot."""
+ROOM = 1 << 18
+"""Instructions are written and followed so many at a time, so that they stay in a cache."""
+
+
+class SlotGroups:
+    """The groups of a query's rows, answered at each evaluation."""
+
+    def __init__(self, node: Group) -> None:
+        assert node.slide is not None
+        self.node = node
+        self._grid = Grid(node.slide, node.offset)
+        self._reset()
+
+    def _reset(self) -> None:
+        self._rows = GroupRows(self.node)
+        self._heads = SlotHeads()
+        self._counted = {
+            contents: CountedSlots(state) for contents, state in self._rows.counted.items()
+        }
+        self._live = np.empty(0, np.int64)
+        """The groups that have slots, and room for more."""
+        self._groups = 0
+        self._leaves = 0
+        self._touched: list[tuple[Array, Array, Array, Array]] = []
+        """The leaves that rows have entered since the last log: themselves, their slots, groups, and instants."""
+        self._entered: dict[str, list[pa.Table]] = {str(contents): [] for contents in self._counted}
+        """The values that have entered since the last log."""
+        self._last = BEGINNING
+        """The first evaluation that sees all that is known to happen."""
+        self._evaluated = BEGINNING
+
+    @property
+    def entries(self) -> int:
+        """How many records of slots and groups it holds."""
+        return self._leaves
+
+    @property
+    def bytes(self) -> int:
+        """About how much memory they take."""
+        return self._rows.bytes + sum(counted.bytes for counted in self._counted.values())
+
+    def next_change(self) -> int:
+        """When the next evaluation is that has answers."""
+        following = self._grid.following(self._evaluated)
+        return following - 1 if self._heads.last >= following else END_OF_TIME
+
+    def advance(self, inputs: Sequence[Changes], until: int) -> Changes:
+        """The answers of the evaluations up to an instant."""
+        (changes,) = inputs
+        slots, first = self._grid.last_seen(changes.live), self._grid.all_following(changes.ts)
+        sees = slots >= first
+        if not sees.all():
+            changes = changes.take(np.flatnonzero(sees))
+        coming = self._rows.take(changes)
+        answers = self._follow(coming, until)
+        self._evaluated = until
+        self._rows.forget()
+        return answers
+
+    def log(self) -> Mapping[str, pa.Table]:
+        """At rest: the records of the slots that have changed since the last time, as they are now, and the values
+        that have entered."""
+        tables = {}
+        for name, entered in self._entered.items():
+            if entered:
+                table = pa.concat_tables(entered)
+                needed = pc.greater_equal(table[SLICE], self._evaluated)
+                tables[name] = table.filter(needed).combine_chunks()
+                entered.clear()
+        self._forget_touched()
+        if self._touched:
+            ((leaves, slots, groups, latest),) = self._touched
+            self._touched = []
+            records = {op: nodes[leaves] for op, nodes in self._rows.folds.nodes.items()}
+            columns = {LATEST: pa.array(latest), **self._rows.layout.at_rest(records)}
+            tables[SLOTS] = self._rows.at_rest(self._grid.needed_until(slots), groups, columns)
+        return tables
+
+    def restore(self, logged: Mapping[str, Sequence[pa.Table]], evaluated: int) -> None:
+        """Go on from what was logged and a later evaluation needs."""
+        self._reset()
+        self._evaluated = evaluated
+        kept = [table.filter(pc.greater_equal(table[SLICE], evaluated)) for table in logged.get(SLOTS, ())]
+        if not sum(map(len, kept)):
+            return
+        table = pa.concat_tables(kept).combine_chunks()
+        rows = self._rows
+        groups = rows.from_rest(table)
+        slots = self._grid.slots(one_chunk(table, SLICE).to_numpy())
+        order = np.lexsort((np.arange(len(table)), slots, groups))
+        is_last = np.append((np.diff(groups[order]) != 0) | (np.diff(slots[order]) != 0), True)
+        rows.keys.let_go(groups[order[~is_last]])
+        chosen = order[is_last]
+        table = table.take(pa.array(chosen)).combine_chunks()
+        latest, records = one_chunk(table, LATEST).to_numpy(), rows.layout.from_rest(table)
+        rows.reserve(len(table))
+        self._follow(Coming(latest, slots[chosen], groups[chosen], records, {}), evaluated, answers=False)
+        self._touched = []
+        for contents, counted in self._counted.items():
+            tables = [part.filter(pc.greater_equal(part[SLICE], evaluated)) for part in logged.get(str(contents), ())]
+            if sum(map(len, tables)):
+                part = pa.concat_tables(tables).combine_chunks()
+                of = rows.from_rest(part)
+                counted.restore(of, self._grid.slots(one_chunk(part, SLICE).to_numpy()), part)
+                rows.keys.let_go(of)
+
+    def _follow(self, coming: Coming, until: int, *, answers: bool = True) -> Changes:
+        """Let rows come and slots go, evaluation by evaluation."""
+        rows, forest, folds = self._rows, self._rows.forest, self._rows.folds
+        slots = self._grid.last_seen(coming.live)
+        ends = self._ends(coming, slots, until) if answers else np.empty(0, np.int64)
+        heads = self._heads.of(slots)
+        expired = self._heads.find(ends - self._grid.slide)
+        if len(forest.groups) > len(self._live):
+            self._live = np.concatenate([self._live, np.empty(len(forest.groups) - len(self._live), np.int64)])
+        room = min(ROOM, 1024 + 16 * (len(coming) + self._leaves))
+        program = np.empty((room, 4), np.int32)
+        answered = np.empty(room, np.int64)
+        changed = np.empty(len(forest.groups), np.int64)
+        left = np.empty(self._leaves + len(coming), np.int64)
+        leaves = np.empty(len(coming), np.int64)
+        answers_to = np.zeros(len(ends), np.int64)
+        cursor = np.zeros(8, np.int64)
+        cursor[LIVE] = self._groups
+        numbers = self._grid.numbers(slots)
+        parts: list[tuple[Array, Records]] = []
+        given = 0
+        while cursor[PHASE] != DONE:
+            needed = int(forest.counts[MARKS]) + int(cursor[LIVE]) + 2
+            if needed > len(program):
+                program = np.empty((2 * needed, 4), np.int32)
+            if needed > len(answered):
+                answered = np.empty(2 * needed, np.int64)
+            cursor[[WRITTEN, ANSWERS]] = 0
+            over = int(cursor[EVALUATED])
+            follow_evaluations(
+                coming.ts, coming.groups, numbers, heads, leaves, ends, expired, self._heads.first,
+                folds.needs_trees, forest.nodes, forest.groups, forest.free, forest.counts, changed, self._live,
+                cursor, program, answers_to, answered, left,
+            )  # fmt: skip
+            found = folds.follow(program[: cursor[WRITTEN]], coming.records, int(cursor[ANSWERS]))
+            parts.append((answered[: cursor[ANSWERS]].copy(), found))
+            answers_to[over : cursor[EVALUATED]] += given
+            given += int(cursor[ANSWERS])
+        self._heads.let_go(ends - self._grid.slide)
+        is_new = leaves < 0
+        self._groups = int(cursor[LIVE])
+        self._leaves += int(is_new.sum()) - int(cursor[LEFT])
+        groups = np.concatenate([part for part, _ in parts])
+        records = {op: np.concatenate([found[op] for _, found in parts]) for op, _ in rows.layout.operations}
+        self._last = max(self._last, self._grid.settled(coming.ts, slots))
+        self._touch(np.where(is_new, ~leaves, leaves), slots, coming, until)
+        changes = self._answers(coming, slots, ends, answers_to, groups, records)
+        # A leaf holds its group, whoever else has entered it.
+        rows.keys.let_go(np.concatenate([coming.groups[~is_new], left[: cursor[LEFT]]]))
+        return changes
+
+    def _ends(self, coming: Coming, slots: Array, until: int) -> Array:
+        """The evaluations up to an instant that have answers, or at which the last rows are gone."""
+        first = self._grid.all_following(coming.ts)
+        if self._heads.last > BEGINNING:
+            first = np.concatenate([[self._grid.following(self._evaluated)], first])
+            slots = np.concatenate([[self._heads.last], slots])
+        if until >= END_OF_TIME:
+            # What never ends is answered until nothing happens any more.
+            until = max(self._last, self._grid.settled(coming.ts, slots[len(slots) - len(coming) :]))
+        return self._grid.evaluations(first, slots, until)
+
+    def _touch(self, leaves: Array, slots: Array, coming: Coming, until: int) -> None:
+        """Remember which leaves rows have entered."""
+        self._touched.append((leaves, slots, coming.groups, coming.ts))
+        self._forget_touched(until)
+
+    def _forget_touched(self, until: int | None = None) -> None:
+        """Of what was touched, each leaf once that is still there."""
+        if not self._touched:
+            return
+        after = self._evaluated if until is None else until
+        leaves, slots, groups, latest = (np.concatenate(arrays) for arrays in zip(*self._touched, strict=True))
+        still = np.flatnonzero(self._grid.needed_until(slots) >= after)
+        _, behind = np.unique(leaves[still][::-1], return_index=True)
+        last = still[len(still) - 1 - behind]
+        self._touched = [(leaves[last], slots[last], groups[last], latest[last])] if len(last) else []
+
+    def _answers(
+        self, coming: Coming, slots: Array, ends: Array, answers_to: Array, groups: Array, records: Records
+    ) -> Changes:
+        """The answers of groups at evaluations, from what was folded for them."""
+        rows = self._rows
+        found = {}
+        for contents, counted in self._counted.items():
+            if contents in coming.values:
+                answers_from = np.concatenate([[0], answers_to])
+                pairs = coming.values[contents]
+                found[contents] = counted.change(pairs, coming.ts, slots, ends, self._grid.slide, answers_from, groups)
+                entered = counted.entered(pairs, slots)
+                self._entered[str(contents)].append(self._values_at_rest(counted, *entered))
+        at = np.repeat(ends, np.diff(answers_to, prepend=0))
+        live = at + self._grid.slide - 1
+        if self.node.internal:
+            live = np.full(len(at), END_OF_TIME, np.int64)
+        if len(at) or not coming.values:
+            answers = rows.answers(groups, records, found)
+        else:
+            answers = pa.schema([(column.name, column.type) for column in self.node.columns]).empty_table()
+        for counted in self._counted.values():
+            counted.let_go()
+        return Changes(at - 1, live, live, answers)
+
+    def _values_at_rest(self, counted: CountedSlots, pairs: Array, counts: Array, slots: Array) -> pa.Table:
+        columns = {
+            counted.contents.value_name: counted.state.values(pairs),
+            counted.contents.count_name: pa.array(counts),
+        }
+        return self._rows.at_rest(self._grid.needed_until(slots), counted.state.groups(pairs), columns)

@@ -1,0 +1,80 @@
+"""Changes that no longer matter: what came and was taken back, and what has ended by itself.
+
+A row that is taken back has the values of the row that came, bit for bit, and its `_exp`; so both cancel,
+wherever they are. Which of several equal rows is taken back makes no difference: the last ones are left.
+
+Cost: a hash of each column, and a sort of the rows, as numbers.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pat
+
+from windrow.columns import EPOCH, EXPIRES, OP, TIME
+
+if TYPE_CHECKING:
+    Array = np.ndarray[Any, Any]
+
+NOT_OF_THE_ROW = frozenset({OP, TIME, EPOCH})
+"""The columns of a change that say what happens to a row, and when, and not which row it is."""
+
+
+def left_of(changes: pa.Table) -> Array:
+    """The places of the changes that are left, in their order, when those that cancel have gone.
+
+    >>> changes = {"_op": [1, 1, -1, 1], "_ts": [1, 2, 3, 4], "_exp": [9] * 4, "n": [7, 8, 7, 9]}
+    >>> left_of(pa.table(changes)).tolist()
+    [1, 3]
+    """
+    op = changes[OP].to_numpy()
+    if (op > 0).all():
+        return np.arange(len(op))
+    rows = _numbered(changes)
+    count = int(rows.max()) + 1
+    came = np.bincount(rows[op > 0], minlength=count)
+    went = np.bincount(rows[op < 0], minlength=count)
+    both = np.minimum(came, went)
+    return np.sort(np.concatenate([_last(rows, op > 0, came - both), _last(rows, op < 0, went - both)]))
+
+
+def alive(changes: pa.Table, at: int) -> pa.ChunkedArray:
+    """Whether each change is of a row that has not ended by itself at an instant."""
+    return pc.fill_null(pc.greater(changes[EXPIRES].cast(pa.int64()), at), True)
+
+
+def _last(rows: Array, chosen: Array, wanted: Array) -> Array:
+    """Of the chosen places the last ones of each row, as many as are wanted of it."""
+    places = np.flatnonzero(chosen)
+    places = places[np.argsort(rows[places], kind="stable")]
+    of = rows[places]
+    behind = np.searchsorted(of, of, side="right") - np.arange(len(of))
+    return places[behind <= wanted[of]]
+
+
+def _numbered(changes: pa.Table) -> Array:
+    """A number for each row: equal rows have the same one, others do not."""
+    rows = np.zeros(len(changes), np.int64)
+    for name in changes.column_names:
+        if name not in NOT_OF_THE_ROW:
+            codes = _codes(changes[name].combine_chunks())
+            rows = _dense(pa.array(rows * (int(codes.max()) + 1) + codes))
+    return rows
+
+
+def _codes(column: pa.Array) -> Array:
+    """A number for each value, by its bits."""
+    if pat.is_floating(column.type):
+        column = column.view(pa.int64() if column.type == pa.float64() else pa.int32())
+    elif pat.is_nested(column.type):  # which Arrow does not hash
+        column = pa.array([repr(value) for value in column.to_pylist()])
+    return _dense(column)
+
+
+def _dense(column: pa.Array) -> Array:
+    codes = column.dictionary_encode(null_encoding="encode").indices
+    return np.asarray(codes.to_numpy()).astype(np.int64)

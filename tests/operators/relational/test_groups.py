@@ -1,0 +1,222 @@
+"""GROUP BY over rows that know when they end: recomputed over what is alive, and alike for every cut and restart."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from windrow.aggregates import Call, aggregate
+from windrow.aggregates.base import ANY_ROW, value_name
+from windrow.aggregates.contents import contents_of
+from windrow.columns import END_OF_TIME, SLICE, aggregate_name
+from windrow.logical.tree import Column, Group, Rows
+from windrow.operators.relational.changes import Changes
+from windrow.operators.relational.groups import Groups
+
+DOUBLE, TEXT = pa.float64(), pa.string()
+ITEMS = pa.list_(pa.struct([("item", TEXT), ("count", pa.int64())]))
+COUNT = aggregate(Call("count", ("*",)), (pa.int32(),), pa.int64())
+SUM = aggregate(Call("sum", ("x",)), (DOUBLE,), DOUBLE)
+AVG = aggregate(Call("avg", ("x",)), (DOUBLE,), DOUBLE)
+MAX = aggregate(Call("max", ("x",)), (DOUBLE,), DOUBLE)
+WHOLE = aggregate(Call("sum", ("n",)), (pa.int64(),), pa.int64())
+LEAST = aggregate(Call("min", ("s",)), (TEXT,), TEXT)
+GREATEST = aggregate(Call("max", ("s",)), (TEXT,), TEXT)
+DISTINCT = aggregate(Call("count", ("s",), distinct=True), (TEXT,), pa.int64())
+MEDIAN = aggregate(Call("median", ("x",)), (DOUBLE,), DOUBLE)
+TOP = aggregate(Call("top_k", ("s",), (2,)), (TEXT,), ITEMS)
+DISTINCT_SUM = aggregate(Call("sum", ("n",), distinct=True), (pa.int64(),), pa.int64())
+SPREAD = aggregate(Call("stddev_samp", ("x",)), (DOUBLE,), DOUBLE)
+RECORDS = (COUNT, SUM, AVG, MAX, WHOLE, LEAST, GREATEST)
+COUNTED = (DISTINCT, MEDIAN, TOP, DISTINCT_SUM)
+COLUMNS = {"k": TEXT, "x": DOUBLE, "n": pa.int64(), "s": TEXT}
+
+
+def group(aggregates, *, keys=("k",), slide=None, offset=0, internal=False):
+    columns = tuple(Column(name, of_type) for name, of_type in COLUMNS.items())
+    leaf = Rows(port=0, stream="s", handed_over=columns, window=None)
+    values = {}
+    for item in aggregates:
+        for partial in item.partials:
+            if partial.value != ANY_ROW:
+                values[value_name(partial)] = item.call.arguments[0]
+        if contents_of(item) is not None:
+            values[contents_of(item).value_name] = item.call.arguments[0]
+    return Group(leaf, keys, aggregates, tuple(values.items()), slide, offset, internal)
+
+
+def changes(rows):
+    """Rows are (ts, live, k, x, n, s)."""
+    rows = sorted(rows, key=lambda row: row[0])
+    ts, live, *columns = zip(*rows, strict=True) if rows else [()] * 6
+    table = pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))
+    live = np.array(live, np.int64)
+    return Changes(np.array(ts, np.int64), live, live, table)
+
+
+def told(given):
+    """Changes as rows, in an order of their own; floats by their bits."""
+    ops = np.ones(len(given), np.int8) if given.op is None else given.op
+    columns = [map(spelled, column.to_pylist()) for column in given.rows.columns]
+    return list(zip(given.ts.tolist(), ops.tolist(), given.live.tolist(), given.exp.tolist(), *columns, strict=True))
+
+
+def spelled(value):
+    if isinstance(value, float):
+        return "NaN" if math.isnan(value) else value.hex()
+    return repr(value) if isinstance(value, list) else value
+
+
+def played(node, rows, cuts, restarts=(), shuffle=False):
+    """All that an operator tells, when time is cut there, and it goes on from what it logged where it restarts."""
+    state, logged, all_told, after = Groups(node), {}, [], None
+    for cut in [*sorted(set(cuts)), END_OF_TIME]:
+        batch = [row for row in rows if (after is None or row[0] >= after) and row[0] < cut]
+        all_told += told(state.advance([changes(batch[::-1] if shuffle else batch)], cut))
+        after = cut
+        for name, table in state.log().items():
+            logged.setdefault(name, []).append(table)
+        if cut in restarts:
+            kept = {
+                name: [table.filter(pa.compute.greater_equal(table[SLICE], cut)) for table in tables]
+                for name, tables in logged.items()
+            }
+            state = Groups(node)
+            state.restore(kept if cut % 2 else logged, cut)
+    return sorted(all_told, key=repr)
+
+
+def answer(item, rows):
+    """What an aggregate is of rows, by its definition."""
+    column = {"x": 3, "n": 4, "s": 5}.get(item.call.arguments[0])
+    if column is None:
+        return len(rows)
+    values = [row[column] for row in rows if row[column] is not None]
+    order = sorted(set(values), key=lambda value: value.encode() if isinstance(value, str) else value)
+    match item.call.function:
+        case "count":
+            return len(order)
+        case "sum":
+            return (sum(set(values)) if item.call.distinct else sum(values)) if values else None
+        case "avg":
+            return sum(values) / len(values) if values else None
+        case "max":
+            return order[-1] if values else None
+        case "min":
+            return order[0] if values else None
+        case "median":
+            middle = sorted(values)[(len(values) - 1) // 2 : len(values) // 2 + 1]
+            return sum(middle) / len(middle) if values else None
+        case "top_k":
+            counts = Counter(values)
+            best = sorted(order, key=lambda value: (-counts[value], value.encode()))[:2]
+            return repr([{"item": value, "count": counts[value]} for value in best])
+    raise AssertionError(item)
+
+
+def recomputed(aggregates, rows, instant):
+    """The answer at an instant, by group."""
+    alive = [row for row in rows if row[0] <= instant < row[1]]
+    return {
+        key: tuple(spelled(answer(item, [row for row in alive if row[2] == key])) for item in aggregates)
+        for key in {row[2] for row in alive}
+    }
+
+
+def at_evaluations(aggregates, rows, slide, offset, *, internal=False):
+    """What has to be told with SLIDE; rows have all ended at 200."""
+    found = []
+    for end in range(-60, 201):
+        if (end - offset) % slide == 0:
+            live = END_OF_TIME if internal else end + slide - 1
+            answers = recomputed(aggregates, rows, end - 1)
+            found += [(end - 1, 1, live, live, key, *values) for key, values in answers.items()]
+    return sorted(found, key=repr)
+
+
+def at_changes(aggregates, rows, *, internal=False):
+    """What has to be told without SLIDE."""
+    found, before = [], {}
+    for instant in sorted({instant for row in rows for instant in row[:2]}):
+        answers = recomputed(aggregates, rows, instant)
+        for key in {*before, *answers}:
+            old, new = before.get(key), answers.get(key)
+            if old != new:
+                ever = (END_OF_TIME, END_OF_TIME)
+                found += [(instant, -1, *ever, key, *old)] if old is not None and not internal else []
+                found += [(instant, 1, *ever, key, *new)] if new is not None else []
+        before = answers
+    return sorted(found, key=repr)
+
+
+keys = st.sampled_from(["a", "b", None])
+exact = st.one_of(st.none(), st.integers(-8, 8).map(lambda number: number / 4))
+rough = st.one_of(st.none(), st.sampled_from([0.1, -0.3, 1e16, -0.0, 0.0, 1 / 3, 7.7]))
+wild = st.one_of(rough, st.sampled_from([math.nan, math.inf, -math.inf]))
+whole = st.one_of(st.none(), st.integers(-(1 << 40), 1 << 40))
+text = st.one_of(st.none(), st.text("aébZ", max_size=2))
+
+
+def rows_of(values, most=40):
+    row = st.tuples(st.integers(-50, 90), st.integers(1, 100), keys, values, whole, text)
+    alive = row.map(lambda one: (one[0], one[0] + one[1], *one[2:]))
+    return st.lists(alive, max_size=most)
+
+
+cuts = st.lists(st.integers(-60, 200), max_size=6)
+
+
+@pytest.mark.parametrize("aggregates", [RECORDS, COUNTED, (COUNT, WHOLE), ()], ids=["records", "counted", "totals", "none"])
+@given(rows=rows_of(exact), cuts=cuts, restarts=cuts, internal=st.booleans())
+def test_every_change_is_told(aggregates, rows, cuts, restarts, internal):
+    """Whatever comes and goes, cut anywhere, and restarted anywhere."""
+    node = group(aggregates, internal=internal)
+    got = played(node, rows, [*cuts, *restarts], restarts)
+    assert got == at_changes(aggregates, rows, internal=internal)
+
+
+@pytest.mark.parametrize("aggregates", [RECORDS, COUNTED, (COUNT, WHOLE), ()], ids=["records", "counted", "totals", "none"])
+@given(
+    rows=rows_of(exact),
+    cuts=cuts,
+    restarts=cuts,
+    slide=st.integers(1, 25),
+    offset=st.integers(0, 9),
+    internal=st.booleans(),
+)
+def test_every_evaluation_is_told(aggregates, rows, cuts, restarts, slide, offset, internal):
+    """The same with SLIDE."""
+    node = group(aggregates, slide=slide, offset=offset, internal=internal)
+    got = played(node, rows, [*cuts, *restarts], restarts)
+    assert got == at_evaluations(aggregates, rows, slide, offset, internal=internal)
+
+
+@pytest.mark.parametrize("slide", [None, 7])
+@given(rows=rows_of(wild), cuts=cuts, restarts=cuts)
+def test_floats_have_the_same_bits_for_every_cut(slide, rows, cuts, restarts):
+    """Sums that round, of rows in any order within their instants."""
+    node = group((SUM, AVG, SPREAD, MAX, MEDIAN), slide=slide)
+    at_once = played(node, rows, ())
+    assert played(node, rows, cuts) == at_once
+    assert played(node, rows, [*cuts, *restarts], restarts, shuffle=True) == at_once
+
+
+def test_the_largest_in_a_window():
+    """Figure 1.1: 61 comes and 75 is still there; when it goes, 73 is the largest."""
+    values = {0: 75, 10: 68, 20: 73, 30: 64, 55: 61}
+    rows = [(at, at + 60, None, float(value), None, None) for at, value in values.items()]
+    state = Groups(group((MAX,), keys=()))
+    first = state.advance([changes(rows[:4])], 50)
+    assert first.rows.to_pydict() == {aggregate_name(0): [75.0]}
+    assert len(state.advance([changes(rows[4:])], 60)) == 0
+    assert state.next_change() == 60
+    gone = state.advance([changes([])], 61)
+    assert (gone.ts.tolist(), gone.op.tolist()) == ([60, 60], [-1, 1])
+    assert gone.rows.to_pydict() == {aggregate_name(0): [75.0, 73.0]}
