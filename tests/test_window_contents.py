@@ -131,3 +131,18 @@ def test_one_by_one_or_all_at_once():
             for at, rows in list(contents.answers(asked).items())[::37]:
                 alone = database.sql(asked.sql(str(at))).fetchall()
                 assert sum(rows.values()) == len(alone), asked
+
+
+def test_the_lifetimes_of_pairs_amount_to_the_answers():
+    """Two ways to the same answers, where no window is INTERNAL; a pair that is left out is noticed."""
+    noticed = 0
+    for seed in range(10):
+        random = Random(seed)
+        contents = WindowContents(random_streams(random))
+        asked = Asked(random_join(random).text.replace(" INTERNAL", ""))
+        found = contents.lifetimes(asked).elements()
+        changes = [Change(1, comes, ends, row) for comes, ends, row in found]
+        answers = contents.answers(asked)
+        assert states(changes, answers) == answers
+        noticed += bool(changes) and states(changes[1:], answers) != answers
+    assert noticed > 5

@@ -90,7 +90,8 @@ class PlanRecords:
 
     def write(self, query: Query, plan: BoundQuery) -> str | None:
         """The record of a plan that has just been bound; None if its statement has to be bound each time."""
-        lines = _unless_it_fails(_lines, plan) if lasts(query) else None
+        is_written = isinstance(plan, AggregateQuery | SelectQuery) and lasts(query)
+        lines = _unless_it_fails(_lines, plan) if is_written else None
         sources = self._sources(lines[0]) if lines is not None else None
         # What would not be read back, to an equal plan, is not kept.
         if lines is None or sources is None or self._plan(lines, sources) != plan:

@@ -36,7 +36,8 @@ DISTINCT_SUM = aggregate(Call("sum", ("n",), distinct=True), (pa.int64(),), pa.i
 SPREAD = aggregate(Call("stddev_samp", ("x",)), (DOUBLE,), DOUBLE)
 RECORDS = (COUNT, SUM, AVG, MAX, WHOLE, LEAST, GREATEST)
 COUNTED = (DISTINCT, MEDIAN, TOP, DISTINCT_SUM)
-COLUMNS = {"k": TEXT, "x": DOUBLE, "n": pa.int64(), "s": TEXT}
+HAS = "x is not null"
+COLUMNS = {"k": TEXT, "x": DOUBLE, "n": pa.int64(), "s": TEXT, HAS: pa.bool_()}
 
 
 def group(aggregates, *, keys=("k",), slide=None, offset=0, internal=False):
@@ -46,7 +47,8 @@ def group(aggregates, *, keys=("k",), slide=None, offset=0, internal=False):
     for item in aggregates:
         for partial in item.partials:
             if partial.value != ANY_ROW:
-                values[value_name(partial)] = item.call.arguments[0]
+                name = item.call.arguments[0]
+                values[value_name(partial)] = HAS if partial.value.endswith("IS NOT NULL") else name
         if contents_of(item) is not None:
             values[contents_of(item).value_name] = item.call.arguments[0]
     return Group(leaf, keys, aggregates, tuple(values.items()), slide, offset, internal)
@@ -55,7 +57,7 @@ def group(aggregates, *, keys=("k",), slide=None, offset=0, internal=False):
 def changes(rows):
     """Rows are (ts, live, k, x, n, s)."""
     rows = sorted(rows, key=lambda row: row[0])
-    ts, live, *columns = zip(*rows, strict=True) if rows else [()] * 6
+    ts, live, *columns = zip(*((*row, row[3] is not None) for row in rows), strict=True) if rows else [()] * 7
     table = pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))
     live = np.array(live, np.int64)
     return Changes(np.array(ts, np.int64), live, live, table)

@@ -36,7 +36,11 @@ class AnyRows(Rows):
 
 
 def side(name, key_type, window):
-    columns = (Column(f"{name}_key", key_type), Column(f"{name}_value", pa.int64()), Column(f"{name}_unused", pa.string()))
+    columns = (
+        Column(f"{name}_key", key_type),
+        Column(f"{name}_value", pa.int64()),
+        Column(f"{name}_unused", pa.string()),
+    )
     return (AnyRows if window is None else Rows)(0, name, columns, window)
 
 
@@ -108,7 +112,9 @@ def answers(node, left, right, cuts, restarts, **options):
         if number in restarts:
             operator = restarted(node, operator, log, until, **options)
         before = until
-    assert operator.entries == sum(row[1] == END_OF_TIME and same(node, row[3], row[3]) for row in left + right)
+    assert operator.entries == sum(
+        row[1] == END_OF_TIME and same(node, row[3], row[3]) for row in left + right
+    )
     return found
 
 
@@ -145,7 +151,10 @@ def large(count, window, keys, seed):
     """Rows at each instant, both sides."""
     random = np.random.default_rng(seed)
     return [
-        [(ts, ts + window, ts + window, key, ts % 10) for ts, key in enumerate(random.integers(0, keys, count).tolist())]
+        [
+            (ts, ts + window, ts + window, key, ts % 10)
+            for ts, key in enumerate(random.integers(0, keys, count).tolist())
+        ]
         for _ in range(2)
     ]
 
@@ -200,7 +209,10 @@ def test_touches_few_rows_however_long_the_window_is(window):
     left, right = large(20_000, window, window, seed=2)
     operator, results = WindowJoin(node, condition), 0
     for begin in range(0, 20_000, 5_000):
-        inputs = [changes(node.left, left[begin : begin + 5_000]), changes(node.right, right[begin : begin + 5_000])]
+        inputs = [
+            changes(node.left, left[begin : begin + 5_000]),
+            changes(node.right, right[begin : begin + 5_000]),
+        ]
         results += len(operator.advance(inputs, begin + 5_000))
     assert 40_000 <= operator.touched <= 3 * (40_000 + results)
     assert operator.entries == 2 * min(window - 1, 20_000)

@@ -14,6 +14,7 @@ import numpy as np
 from windrow.final.live.forest import (
     ANSWER,
     BEHIND,
+    BIT,
     ENTER,
     FIRST,
     GROUP,
@@ -21,9 +22,7 @@ from windrow.final.live.forest import (
     MARKS,
     NONE,
     NUMBER,
-    PARENT,
     RIGHT,
-    BIT,
     ROOT,
     SEEN,
     TOUCHED,

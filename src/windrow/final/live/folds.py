@@ -71,7 +71,9 @@ class LiveFolds:
             found[operation] = out
         return found
 
-    def rewrite(self, operation: Operation, place: int, function: Callable[[Array], Array], held: Array) -> None:
+    def rewrite(
+        self, operation: Operation, place: int, function: Callable[[Array], Array], held: Array
+    ) -> None:
         """Apply a function to one column of the records of the nodes that there are."""
         column = self.nodes[operation][:, place]
         column[held] = function(column[held])

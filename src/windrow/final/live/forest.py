@@ -111,7 +111,9 @@ def _mark(nodes: Array, counts: Array, node: int) -> None:
 mark = compiled(_mark, inline="always", **WITHOUT_REFERENCES)
 
 
-def _insert(nodes: Array, groups: Array, free: Array, counts: Array, group: int, number: int, leaf: int) -> int:
+def _insert(
+    nodes: Array, groups: Array, free: Array, counts: Array, group: int, number: int, leaf: int
+) -> int:
     """Put in a leaf, or find that with its number, which is returned; its path is marked."""
     above, node = NONE, groups[group, ROOT]
     while node != NONE:
@@ -175,9 +177,7 @@ def _remove(nodes: Array, groups: Array, free: Array, counts: Array, leaf: int) 
     mark(nodes, counts, above)
 
 
-def _fold_again(
-    nodes: Array, counts: Array, root: int, folds: bool, program: Array, written: int
-) -> int:
+def _fold_again(nodes: Array, counts: Array, root: int, folds: bool, program: Array, written: int) -> int:
     """Write down how the marked nodes of a tree are folded, children before parents; returns where it ends."""
     if nodes[root, MARKED] == 0:
         return written

@@ -45,13 +45,12 @@ def is_relational(query: Query, relations: Mapping[str, Relation], functions: Co
     if not isinstance(select, exp.Select) or len(list(select.find_all(exp.Query))) > 1:
         return True
     items = list(_from_items(select))
-    windows = [window_of(item) for item in items]
     streams = {name.lower() for name, relation in relations.items() if isinstance(relation, Stream)}
     if sum(item.name.lower() in streams for item in items) > 1 or not all(
         isinstance(item, exp.Table) for item in items
     ):
         return True
-    window = windows[0] if windows else None
+    window = window_of(items[0]) if items and isinstance(items[0], exp.Table) else None
     if not isinstance(window, TimeWindowNode):
         return False
     continuous = window.slide is None or window.range is None or window.internal

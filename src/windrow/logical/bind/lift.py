@@ -43,13 +43,11 @@ class Lift:
         """The expression over answer columns."""
         if self._is_aggregate(node):
             return _answer(aggregate_name(self._place(node)))
-        if self._is_window_column(node):
-            if self._scope.knows(node.name):
-                problem = f"'{node.name}' is a column of the stream, and the name of the window's own"
-                hint = "write the stream's name in front of it, and AS with another name behind"
-                raise StatementError(problem, self._scope.text, *span(node), hint)
-            return _answer(node.name.lower())
-        if not any(self._is_aggregate(inner) or self._is_window_column(inner) for inner in node.walk()):
+        window_column = self._window_column(node)
+        if window_column is not None:
+            self._check_window_column(node)
+            return _answer(window_column)
+        if not any(self._is_aggregate(one) or self._window_column(one) is not None for one in node.walk()):
             sql = spark_sql(self._scope.resolve(node))
             if sql in self._keys:
                 return _answer(key_name(self._keys.index(sql)))
@@ -64,8 +62,16 @@ class Lift:
     def _is_aggregate(self, node: exp.Expr) -> bool:
         return is_aggregate(node, self._functions)
 
-    def _is_window_column(self, node: exp.Expr) -> bool:
-        return isinstance(node, exp.Column) and not node.table and node.name.lower() in self._window_columns
+    def _window_column(self, node: exp.Expr) -> str | None:
+        """Which of the columns of its window a node is; None if it is none."""
+        is_one = isinstance(node, exp.Column) and not node.table and node.name.lower() in self._window_columns
+        return node.name.lower() if is_one else None
+
+    def _check_window_column(self, node: exp.Expr) -> None:
+        if self._scope.knows(node.name):
+            problem = f"'{node.name}' is a column of the stream, and the name of the window's own"
+            hint = "write the stream's name in front of it, and AS with another name behind"
+            raise StatementError(problem, self._scope.text, *span(node), hint)
 
     def _place(self, node: exp.Expr) -> int:
         call = self._reader.read(node)

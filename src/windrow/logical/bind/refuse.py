@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.cql import span, window_of
+from windrow.cql import RSTREAM, delivery_node, span, window_of
 from windrow.errors import StatementError
 
 if TYPE_CHECKING:
@@ -58,6 +58,14 @@ COMMON: dict[type[exp.Func], str] = {
 def refuse(query: Query, select: exp.Select) -> None:
     """Raise a StatementError for the first clause or function that a query over one stream cannot have."""
     refuse_clauses(query.text, select, CLAUSES)
+    word = delivery_node(select)
+    if word is not None and word.name != RSTREAM:
+        raise StatementError(
+            f"{word.name} needs a window of time: without one no row is ever gone",
+            query.text,
+            *span(word),
+            f"leave {word.name} out, or write a window such as [RANGE 1 HOUR]",
+        )
     spelled_out = () if _has_window(select) else select.selects
     for node in select.walk():
         problem = NODES.get(type(node))

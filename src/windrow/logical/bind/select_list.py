@@ -63,7 +63,9 @@ class SelectList:
         keys = []
         for node in group.expressions:
             if isinstance(node, exp.Rollup | exp.Cube | exp.GroupingSets):
-                raise self._scope.problem(f"GROUP BY {type(node).__name__.upper()} is not supported yet", node)
+                raise self._scope.problem(
+                    f"GROUP BY {type(node).__name__.upper()} is not supported yet", node
+                )
             expression = self._group_expression(node)
             self._refuse_aggregates(expression, node, "GROUP BY")
             keys.append((expression, node))

@@ -135,7 +135,9 @@ class ChangingGroups:
             contents: state.enter(groups, one_chunk(table, contents.value_name))
             for contents, state in rows.counted.items()
         }
-        coming = Coming(np.full(len(table), evaluated - 1), live, groups, rows.layout.from_rest(table), values)
+        coming = Coming(
+            np.full(len(table), evaluated - 1), live, groups, rows.layout.from_rest(table), values
+        )
         rows.reserve(len(table))
         # All of them come at one instant, before any of them ends.
         self._follow(coming, one_chunk(table, NUMBER).to_numpy().copy(), evaluated, tells=False)

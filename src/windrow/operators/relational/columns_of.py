@@ -20,9 +20,9 @@ def schema_of(node: Node) -> pa.Schema:
 
 
 def read_by(expressions: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Those of some columns that Spark SQL may read: whose name stands in it. A text, or a longer name, that has
-    it inside makes one too many, which costs a little; a table without columns has no rows, so there is one at
-    least.
+    """Those of some columns that Spark SQL may read: whose name stands in it. A text, or a longer name, that
+    has it inside makes one too many, which costs a little; a table without columns has no rows, so there is
+    one at least.
 
     >>> read_by(["`a b` > 3"], ["a b", "b", "c"])
     ['a b', 'b']

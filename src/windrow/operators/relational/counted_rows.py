@@ -55,8 +55,10 @@ class CountedRows:
         return pairs
 
     def values(self, pairs: Array) -> pa.Array:
-        """The values of such numbers."""
-        return self._numbers.decode(self._frequencies.codes(pairs))
+        """The values of such numbers; NULL for -1."""
+        given = pairs >= 0
+        values = self._numbers.decode(self._frequencies.codes(pairs[given]))
+        return values if given.all() else values.take(pa.array(np.cumsum(given) - 1, mask=~given))
 
     def groups(self, pairs: Array) -> Array:
         """The groups of such numbers."""

@@ -39,7 +39,14 @@ class CountedSlots:
         return sum(pairs.nbytes + counts.nbytes for pairs, counts, _ in self._slots.values())
 
     def change(
-        self, pairs: Array, ts: Array, slots: Array, ends: Array, slide: int, answers_from: Array, groups: Array
+        self,
+        pairs: Array,
+        ts: Array,
+        slots: Array,
+        ends: Array,
+        slide: int,
+        answers_from: Array,
+        groups: Array,
     ) -> list[Any]:
         """What is found for the groups that are answered at each evaluation; rows come at `ts`, with the numbers of
         their values, and go behind their slots."""

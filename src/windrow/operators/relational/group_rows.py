@@ -125,7 +125,9 @@ class GroupRows:
 
     def from_rest(self, table: pa.Table) -> Array:
         """The groups of such a table, held by its rows."""
-        return self.keys.take([one_chunk(table, key_name(place)) for place in range(len(self._types))], len(table))
+        return self.keys.take(
+            [one_chunk(table, key_name(place)) for place in range(len(self._types))], len(table)
+        )
 
     def forget(self) -> None:
         """Rank only values that a record has."""

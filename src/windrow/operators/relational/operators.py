@@ -1,6 +1,41 @@
-"""Being written."""
+"""The operator of each node of a query's tree: what is meant, and what runs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from windrow.logical.tree import Compute, Distinct, Evaluate, Group, Join, Number, Union
+from windrow.operators.relational.computed import Computed
+from windrow.operators.relational.merge_union import MergeUnion
+from windrow.operators.relational.numbered import Numbered
+from windrow.operators.relational.window_join import WindowJoin
+
+if TYPE_CHECKING:
+    from windrow.logical.tree import Node
+    from windrow.operators.relational.base import Evaluator, RelationalOperator
 
 
-def operator_of(node, evaluate):
-    """Being written."""
-    raise NotImplementedError
+def operator_of(node: Node, evaluate: Evaluator) -> RelationalOperator:
+    """The operator of a node that is no leaf; `evaluate` asks Spark for expressions over its rows."""
+    match node:
+        case Compute():
+            return Computed(node, evaluate)
+        case Distinct():
+            from windrow.operators.relational.distinct_rows import DistinctRows
+
+            return DistinctRows(node)
+        case Evaluate():
+            from windrow.operators.relational.evaluations import Evaluations
+
+            return Evaluations(node)
+        case Group():
+            from windrow.operators.relational.groups import Groups
+
+            return Groups(node)
+        case Join():
+            return WindowJoin(node, evaluate)
+        case Number():
+            return Numbered(node)
+        case Union():
+            return MergeUnion(node)
+    raise TypeError(f"no operator for {type(node).__name__}")

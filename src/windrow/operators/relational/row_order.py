@@ -44,7 +44,9 @@ def row_order(
     again = np.flatnonzero(np.append(same, False) | np.append(False, same))
     if len(again):
         rows = places[again]
-        words = [word for operation in deciding for word in _words(operation, records[operation][rows], layout)]
+        words = [
+            word for operation in deciding for word in _words(operation, records[operation][rows], layout)
+        ]
         order[tied[again]] = rows[np.lexsort((*words, live[rows], groups[rows], ts[rows]))]
     return order
 

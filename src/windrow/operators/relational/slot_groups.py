@@ -14,7 +14,7 @@ Space: two nodes for each slot and group. Source: the interval synopsis BIJ, Gol
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ from windrow.final.live.at_evaluations import (
     WRITTEN,
     follow_evaluations,
 )
-from windrow.final.live.forest import MARKS, NONE
+from windrow.final.live.forest import MARKS
 from windrow.operators.aggregate.record_layout import one_chunk
 from windrow.operators.relational.changes import Changes
 from windrow.operators.relational.counted_slots import CountedSlots
@@ -56,6 +56,21 @@ ROOM = 1 << 18
 """Instructions are written and followed so many at a time, so that they stay in a cache."""
 
 
+class Followed(NamedTuple):
+    """What has become of the groups, evaluation by evaluation."""
+
+    ends: Array
+    """The evaluations."""
+    answers_to: Array
+    """How many answers there are up to the end of each."""
+    groups: Array
+    """The group of each answer."""
+    records: Records
+    """The record of each answer."""
+    let_go: Array
+    """Groups that are held once less for each time that they are in here."""
+
+
 class SlotGroups:
     """The groups of a query's rows, answered at each evaluation."""
 
@@ -68,9 +83,7 @@ class SlotGroups:
     def _reset(self) -> None:
         self._rows = GroupRows(self.node)
         self._heads = SlotHeads()
-        self._counted = {
-            contents: CountedSlots(state) for contents, state in self._rows.counted.items()
-        }
+        self._counted = {contents: CountedSlots(state) for contents, state in self._rows.counted.items()}
         self._live = np.empty(0, np.int64)
         """The groups that have slots, and room for more."""
         self._groups = 0
@@ -106,8 +119,12 @@ class SlotGroups:
         if not sees.all():
             changes = changes.take(np.flatnonzero(sees))
         coming = self._rows.take(changes)
-        answers = self._follow(coming, until)
+        slots = self._grid.last_seen(coming.live)
+        followed = self._follow(coming, slots, self._ends(coming, slots, until))
+        answers = self._answers(coming, slots, followed)
         self._evaluated = until
+        self._forget_touched()
+        self._rows.keys.let_go(followed.let_go)
         self._rows.forget()
         return answers
 
@@ -121,7 +138,6 @@ class SlotGroups:
                 needed = pc.greater_equal(table[SLICE], self._evaluated)
                 tables[name] = table.filter(needed).combine_chunks()
                 entered.clear()
-        self._forget_touched()
         if self._touched:
             ((leaves, slots, groups, latest),) = self._touched
             self._touched = []
@@ -148,25 +164,29 @@ class SlotGroups:
         table = table.take(pa.array(chosen)).combine_chunks()
         latest, records = one_chunk(table, LATEST).to_numpy(), rows.layout.from_rest(table)
         rows.reserve(len(table))
-        self._follow(Coming(latest, slots[chosen], groups[chosen], records, {}), evaluated, answers=False)
+        coming = Coming(latest, slots[chosen], groups[chosen], records, {})
+        self._follow(coming, coming.live, np.empty(0, np.int64))
         self._touched = []
         for contents, counted in self._counted.items():
-            tables = [part.filter(pc.greater_equal(part[SLICE], evaluated)) for part in logged.get(str(contents), ())]
+            tables = [
+                part.filter(pc.greater_equal(part[SLICE], evaluated))
+                for part in logged.get(str(contents), ())
+            ]
             if sum(map(len, tables)):
                 part = pa.concat_tables(tables).combine_chunks()
                 of = rows.from_rest(part)
                 counted.restore(of, self._grid.slots(one_chunk(part, SLICE).to_numpy()), part)
                 rows.keys.let_go(of)
 
-    def _follow(self, coming: Coming, until: int, *, answers: bool = True) -> Changes:
+    def _follow(self, coming: Coming, slots: Array, ends: Array) -> Followed:
         """Let rows come and slots go, evaluation by evaluation."""
         rows, forest, folds = self._rows, self._rows.forest, self._rows.folds
-        slots = self._grid.last_seen(coming.live)
-        ends = self._ends(coming, slots, until) if answers else np.empty(0, np.int64)
         heads = self._heads.of(slots)
         expired = self._heads.find(ends - self._grid.slide)
         if len(forest.groups) > len(self._live):
-            self._live = np.concatenate([self._live, np.empty(len(forest.groups) - len(self._live), np.int64)])
+            self._live = np.concatenate(
+                [self._live, np.empty(len(forest.groups) - len(self._live), np.int64)]
+            )
         room = min(ROOM, 1024 + 16 * (len(coming) + self._leaves))
         program = np.empty((room, 4), np.int32)
         answered = np.empty(room, np.int64)
@@ -203,11 +223,10 @@ class SlotGroups:
         groups = np.concatenate([part for part, _ in parts])
         records = {op: np.concatenate([found[op] for _, found in parts]) for op, _ in rows.layout.operations}
         self._last = max(self._last, self._grid.settled(coming.ts, slots))
-        self._touch(np.where(is_new, ~leaves, leaves), slots, coming, until)
-        changes = self._answers(coming, slots, ends, answers_to, groups, records)
-        # A leaf holds its group, whoever else has entered it.
-        rows.keys.let_go(np.concatenate([coming.groups[~is_new], left[: cursor[LEFT]]]))
-        return changes
+        self._touched.append((np.where(is_new, ~leaves, leaves), slots, coming.groups, coming.ts))
+        # A leaf holds its group; whoever else has entered it does not.
+        let_go = np.concatenate([coming.groups[~is_new], left[: cursor[LEFT]]])
+        return Followed(ends, answers_to, groups, records, let_go)
 
     def _ends(self, coming: Coming, slots: Array, until: int) -> Array:
         """The evaluations up to an instant that have answers, or at which the last rows are gone."""
@@ -220,43 +239,32 @@ class SlotGroups:
             until = max(self._last, self._grid.settled(coming.ts, slots[len(slots) - len(coming) :]))
         return self._grid.evaluations(first, slots, until)
 
-    def _touch(self, leaves: Array, slots: Array, coming: Coming, until: int) -> None:
-        """Remember which leaves rows have entered."""
-        self._touched.append((leaves, slots, coming.groups, coming.ts))
-        self._forget_touched(until)
-
-    def _forget_touched(self, until: int | None = None) -> None:
-        """Of what was touched, each leaf once that is still there."""
+    def _forget_touched(self) -> None:
+        """Of the leaves that were touched, each once that is still there."""
         if not self._touched:
             return
-        after = self._evaluated if until is None else until
-        leaves, slots, groups, latest = (np.concatenate(arrays) for arrays in zip(*self._touched, strict=True))
-        still = np.flatnonzero(self._grid.needed_until(slots) >= after)
+        leaves, slots, groups, latest = (
+            np.concatenate(arrays) for arrays in zip(*self._touched, strict=True)
+        )
+        still = np.flatnonzero(self._grid.needed_until(slots) >= self._evaluated)
         _, behind = np.unique(leaves[still][::-1], return_index=True)
         last = still[len(still) - 1 - behind]
         self._touched = [(leaves[last], slots[last], groups[last], latest[last])] if len(last) else []
 
-    def _answers(
-        self, coming: Coming, slots: Array, ends: Array, answers_to: Array, groups: Array, records: Records
-    ) -> Changes:
-        """The answers of groups at evaluations, from what was folded for them."""
-        rows = self._rows
+    def _answers(self, coming: Coming, slots: Array, followed: Followed) -> Changes:
+        """The answers of groups at evaluations, from what was folded and counted for them."""
+        ends, answers_to, groups = followed.ends, followed.answers_to, followed.groups
         found = {}
         for contents, counted in self._counted.items():
-            if contents in coming.values:
-                answers_from = np.concatenate([[0], answers_to])
-                pairs = coming.values[contents]
-                found[contents] = counted.change(pairs, coming.ts, slots, ends, self._grid.slide, answers_from, groups)
-                entered = counted.entered(pairs, slots)
-                self._entered[str(contents)].append(self._values_at_rest(counted, *entered))
+            answers_from = np.concatenate([[0], answers_to])
+            pairs = coming.values[contents]
+            found[contents] = counted.change(
+                pairs, coming.ts, slots, ends, self._grid.slide, answers_from, groups
+            )
+            self._entered[str(contents)].append(self._values_at_rest(counted, *counted.entered(pairs, slots)))
         at = np.repeat(ends, np.diff(answers_to, prepend=0))
-        live = at + self._grid.slide - 1
-        if self.node.internal:
-            live = np.full(len(at), END_OF_TIME, np.int64)
-        if len(at) or not coming.values:
-            answers = rows.answers(groups, records, found)
-        else:
-            answers = pa.schema([(column.name, column.type) for column in self.node.columns]).empty_table()
+        live = np.full(len(at), END_OF_TIME) if self.node.internal else at + self._grid.slide - 1
+        answers = self._rows.answers(groups, followed.records, found)
         for counted in self._counted.values():
             counted.let_go()
         return Changes(at - 1, live, live, answers)

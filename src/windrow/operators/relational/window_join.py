@@ -1,12 +1,12 @@
-"""The join of two windows: every pair of rows that live at the same time, with equal keys and a condition that
-holds.
+"""The join of two windows: every pair of rows that live at the same time, with equal keys and a condition
+that holds.
 
-1. The rows of both sides are inserted into chains by key and meet those of the other side, in the order of their
-   instants (`operators/state/key_chains.py`).
-2. Pairs come out some at a time. The columns that the condition reads are taken from the batches of both sides,
-   and Spark says for which pairs it holds; for those the columns that somebody wants are taken.
-3. Rows that end before the next ones can come are forgotten: whose they are says a queue of each side, FIFO where
-   rows end in the order in which they come, a calendar queue otherwise.
+1. The rows of both sides are inserted into chains by key and meet those of the other side, in the order of
+   their instants (`operators/state/key_chains.py`).
+2. Pairs come out some at a time. The columns that the condition reads are taken from the batches of both
+   sides, and Spark says for which pairs it holds; for those the columns that somebody wants are taken.
+3. Rows that end before the next ones can come are forgotten: whose they are says a queue of each side, FIFO
+   where rows end in the order in which they come, a calendar queue otherwise.
 
 At rest: the rows of both sides, appended once, when they have come, without those that have ended already.
 
@@ -64,8 +64,8 @@ class Side:
         self.ends: FifoRing | CalendarQueue = FifoRing() if self._is_fifo else CalendarQueue()
 
     def at_rest(self, tables: Sequence[pa.Table], evaluated: int) -> Changes:
-        """The rows in some tables that still live, as they were kept. When they came no longer matters: it was
-        before whatever comes now."""
+        """The rows in some tables that still live, as they were kept. When they came no longer matters: it
+        was before whatever comes now."""
         ends = [pa.field(EXPIRES, pa.int64()), pa.field(SLICE, pa.int64())]
         schema = pa.schema([*self.schema, *ends])
         alive = [table.filter(pc.greater(table[SLICE], evaluated)) for table in tables]
@@ -159,7 +159,8 @@ class WindowJoin:
         return replace(changes, rows=pa.table(dict(zip(names, columns, strict=True)) | ends))
 
     def _inserted(self, arrived: Sequence[Changes], until: int, probe: bool) -> Iterator[Changes]:
-        """Insert rows; gives the pairs that they make. Afterwards rows that have ended by `until` are gone."""
+        """Insert rows; gives the pairs that they make. Afterwards rows that have ended by `until` are
+        gone."""
         chains, lefts = self._chains, len(arrived[LEFT])
         sides = list(zip(self._sides, arrived, strict=True))
         codes = np.concatenate([chains.codes(_keys_of(side, rows), len(rows)) for side, rows in sides])
@@ -167,10 +168,10 @@ class WindowJoin:
         of_side = slots[:lefts], slots[lefts:]
         for (side, changes), own in zip(sides, of_side, strict=True):
             side.batches.add(changes.rows, own)
-        words = ([one.ts for one in arrived], [one.live for one in arrived], [one.exp for one in arrived])
+        instants = np.concatenate([np.stack([one.ts, one.live, one.exp]) for one in arrived], axis=1)
         try:
-            for of_slots, instants in chains.meet(*map(np.concatenate, words), codes, slots, lefts, probe):
-                found = self._pairs(of_slots, instants)
+            for of_slots, of_pairs in chains.meet(instants, codes, slots, lefts, probe):
+                found = self._pairs(of_slots, of_pairs)
                 if len(found):
                     yield found
         except MeetsTooMany as too_many:
@@ -192,7 +193,8 @@ class WindowJoin:
             (holds,) = self._evaluate(self._taken(self._read, of_slots), [self._node.condition])
             which = np.asarray(pc.fill_null(holds, False).to_numpy(zero_copy_only=False))
             of_slots, instants = of_slots[:, which], instants[:, which]
-        return Changes(*instants, self._taken(self._schema.names, of_slots))
+        ts, live, exp = instants
+        return Changes(ts, live, exp, self._taken(self._schema.names, of_slots))
 
     def _taken(self, names: Sequence[str], of_slots: Array) -> pa.Table:
         """Columns of both sides for some pairs."""
@@ -214,8 +216,8 @@ class WindowJoin:
         values = [f"{key} = {row[key][0].as_py()!r}" for key in side.keys]
         which = f"with {' and '.join(values)}" if values else "as it has no equality"
         return QueryFailed(
-            f"the query's {self._node} finds more than {self._most_pairs:,} rows for one row, {which}; add an "
-            "equality that fewer rows share, make the windows shorter, or raise the bound"
+            f"{self._node}: more than {self._most_pairs:,} rows for one row, {which}; add an equality that fewer "
+            "rows share, make the windows shorter, or raise the bound"
         )
 
 

@@ -49,7 +49,9 @@ class FifoRing:
         if not len(instants):
             return
         if instants[0] < self._last or np.any(instants[1:] < instants[:-1]):
-            raise InputError("what goes into a FIFO ring must be due in the order in which it comes; a CalendarQueue orders it")
+            raise InputError(
+                "a FIFO ring takes what is due in the order in which it comes; use a CalendarQueue"
+            )
         self._last = int(instants[-1])
         self._chunks.append((instants, numbers))
 
@@ -65,7 +67,9 @@ class FifoRing:
             self._chunks[0] = instants[end:], numbers[end:]
         if not due:
             return np.empty(0, np.int64), np.empty(0, np.int64)
-        return np.concatenate([instants for instants, _ in due]), np.concatenate([numbers for _, numbers in due])
+        return np.concatenate([instants for instants, _ in due]), np.concatenate(
+            [numbers for _, numbers in due]
+        )
 
     def next(self) -> int:
         """When the next is due; END_OF_TIME if there is none."""

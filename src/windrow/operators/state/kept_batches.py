@@ -1,11 +1,11 @@
 """The columns of rows that are kept: the batches in which they came, out of which rows are taken by slot.
 
-A batch is dropped with its last row. Where more rows have ended than are kept, batches of which the most have are
-written anew without them; and small batches are put together, each with the one before it while that is about as
-small, so that there are few.
+A batch is dropped with its last row. Where more rows have ended than are kept, batches of which the most have
+are written anew without them; and small batches are put together, each with the one before it while that is
+about as small, so that there are few.
 
-Time: O(1) a row and column, amortised, O(log) of it in batches of few rows. Space: at most twice the rows that
-are kept, and 24 bytes for each.
+Time: O(1) a row and column, amortised, O(log) of it in batches of few rows. Space: at most twice the rows
+that are kept, and 24 bytes for each.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Rows of two sides, chained by their keys, which meet those of the other side with the same key.
 
-A chain is a block of entries, one behind the other: the slot of a row, and when it ends. It doubles when it is
-full, and is freed with its last row. Rows come in the order of their instants, both sides merged; each goes into
-the chain of its side and meets the chain of the other. Expiration is lazy: who goes through a chain takes those
-out of it that have ended, so that nobody meets them again; and when rows are let go, a chain of which more than
-half has ended is cleaned.
+A chain is a block of entries, one behind the other: the slot of a row, and when it ends. It doubles when it
+is full, and is freed with its last row. Rows come in the order of their instants, both sides merged; each
+goes into the chain of its side and meets the chain of the other. Expiration is lazy: who goes through a chain
+takes those out of it that have ended, so that nobody meets them again; and when rows are let go, a chain of
+which more than half has ended is cleaned.
 
 Time: O(1) a row, amortised, and O(1) for each row that it meets, however many are kept. Space: 32 bytes a row
 and 64 a key, up to four times that as they grow, and the keys that are held.
@@ -29,18 +29,21 @@ if TYPE_CHECKING:
 PAIRS_AT_ONCE = 1 << 20
 """So many pairs are expanded at a time: with a few columns some tens of megabytes."""
 LEFT, RIGHT = 0, 1
-SLOT, LIVE, EXP = range(3)
-"""The words of an entry. Of the first entry of a free block, SLOT is where the next free block begins."""
+TS, LIVE, EXP = range(3)
+"""The instants of a row, or of a pair: when it comes, until when it lives, and when it ends for the user."""
+SLOT = TS
+"""The words of an entry are a slot in place of the first, and LIVE and EXP. Of the first entry of a free
+block, SLOT is where the next free block begins."""
 BEGIN, SIZE, LENGTH, KEPT = range(4)
-"""The words of a chain: its block, how many entries are in it, and how many rows have come and are not let go. The
-size is a power: there is room for 2^(size − 1) entries; none if it is 0. The two chains of a key stand side by
-side, in one line of the processor's cache."""
+"""The words of a chain: its block, how many entries are in it, and how many rows have come and are not let
+go. The size is a power: there is room for 2^(size − 1) entries; none if it is 0. The two chains of a key
+stand side by side, in one line of the processor's cache."""
 WORDS = 4
 NONE, NOT_YET = -1, -2
 """In place of where a block begins: nowhere; in AT: the row has not been inserted yet."""
 NEXT_LEFT, NEXT_RIGHT, AT, STAYS, PAIRS, TOUCHED = range(6)
-"""How far the rows of a batch have come: the next row of each side, which entry the first of these meets next, how
-many of those before stay in the chain, how many it has met; and how many rows were touched."""
+"""How far the rows of a batch have come: the next row of each side, which entry the first of these meets
+next, how many of those before stay in the chain, how many it has met; and how many rows were touched."""
 DONE, FULL, NO_ROOM, TOO_MANY = range(4)
 
 
@@ -110,34 +113,37 @@ class KeyChains:
         return slots
 
     def meet(
-        self, ts: Array, live: Array, exp: Array, codes: Array, slots: Array, lefts: int, probe: bool = True
+        self, arrived: Array, codes: Array, slots: Array, lefts: int, probe: bool = True
     ) -> Iterator[tuple[Array, Array]]:
-        """Insert rows, the first `lefts` of which are of the left side, each side in the order of its instants;
-        gives the pairs that they make, in the order of their instants, some at a time: the slots, left and right,
-        and when pairs come, and end for operators and for the user.
+        """Insert rows, the first `lefts` of which are of the left side, each side in the order of its
+        instants; gives the pairs that they make, in the order of theirs, some at a time: two rows of slots,
+        left and right, and three of instants. Of rows and of pairs these are when they come, and until when
+        they live and are there for the user.
 
         Without `probe` rows meet nobody: they have, before.
         """
         at = np.array([0, lefts, NOT_YET, 0, 0, 0])
-        arrived = (ts, live, exp, codes, slots, lefts)
+        rows = arrived.shape[1]
         # A guess at how many there will be, so that they come in one piece.
-        room = min(PAIRS_AT_ONCE, 1024 + int(1.25 * self._pairs_a_row * len(ts)))
+        room = min(PAIRS_AT_ONCE, 1024 + int(1.25 * self._pairs_a_row * rows))
         of_slots, instants = np.empty((2, room), np.int64), np.empty((3, room), np.int64)
         found = count = 0
         outcome = FULL
         while outcome != DONE:
             state = (self._chains, self._entries, self._free_blocks, self._end)
-            limits = probe, self._most_pairs
-            outcome, count = _meet(*arrived, *limits, *state, at, of_slots, instants, count)
+            limits = (probe, self._most_pairs)
+            outcome, count = _meet(
+                arrived, codes, slots, lefts, *limits, *state, at, of_slots, instants, count
+            )
             if outcome == TOO_MANY:
-                raise MeetsTooMany(_row_at(at, ts, lefts))
+                raise MeetsTooMany(_row_at(at, arrived[TS], lefts))
             if outcome == NO_ROOM:
                 self._renew_entries()
             elif count:
                 yield of_slots[:, :count], instants[:, :count]
                 found += count
                 of_slots, instants, count = np.empty_like(of_slots), np.empty_like(instants), 0
-        self._pairs_a_row = found / max(1, len(ts))
+        self._pairs_a_row = found / max(1, rows)
         self.touched += int(at[TOUCHED])
 
     def let_go(self, side: int, slots: Array, until: int) -> None:
@@ -186,9 +192,7 @@ def _free_block_of(chain: Array, entries: Array, free_blocks: Array) -> None:
 
 
 def _meet_others(
-    ts: Array,
-    live: Array,
-    exp: Array,
+    arrived: Array,
     codes: Array,
     slots: Array,
     lefts: int,
@@ -204,11 +208,13 @@ def _meet_others(
     count: int,
 ) -> tuple[int, int]:
     """Go on from `at`, with so many pairs; returns how that ended, and how many pairs there are."""
-    while at[NEXT_LEFT] < lefts or at[NEXT_RIGHT] < len(ts):
+    ts, rows = arrived[TS], arrived.shape[1]
+    while at[NEXT_LEFT] < lefts or at[NEXT_RIGHT] < rows:
         left, right = at[NEXT_LEFT], at[NEXT_RIGHT]
-        is_left = left < lefts and (right == len(ts) or ts[left] <= ts[right])
+        is_left = left < lefts and (right == rows or ts[left] <= ts[right])
         row, mine, theirs = (left, 0, WORDS) if is_left else (right, WORDS, 0)
-        now, slot, both = ts[row], slots[row], chains[codes[row]]
+        now, live, exp = arrived[TS, row], arrived[LIVE, row], arrived[EXP, row]
+        slot, both = slots[row], chains[codes[row]]
         if at[AT] == NOT_YET:
             chain = both[mine : mine + WORDS]
             if chain[LENGTH] == (1 << chain[SIZE] >> 1):
@@ -222,7 +228,7 @@ def _meet_others(
                 _free_block(chain, entries, free_blocks)
                 chain[BEGIN], chain[SIZE], chain[LENGTH] = begin, size, length
             place = chain[BEGIN] + chain[LENGTH]
-            entries[place, SLOT], entries[place, LIVE], entries[place, EXP] = slot, live[row], exp[row]
+            entries[place, SLOT], entries[place, LIVE], entries[place, EXP] = slot, live, exp
             chain[LENGTH] += 1
             chain[KEPT] += 1
             at[AT] = at[STAYS] = at[PAIRS] = 0
@@ -239,9 +245,9 @@ def _meet_others(
                     met = entries[entry, SLOT]
                     of_slots[LEFT, count] = slot if is_left else met
                     of_slots[RIGHT, count] = met if is_left else slot
-                    instants[0, count] = now
-                    instants[1, count] = min(live[row], entries[entry, LIVE])
-                    instants[2, count] = min(exp[row], entries[entry, EXP])
+                    instants[TS, count] = now
+                    instants[LIVE, count] = min(live, entries[entry, LIVE])
+                    instants[EXP, count] = min(exp, entries[entry, EXP])
                     count += 1
                     at[PAIRS] += 1
                     if stays < place:

@@ -211,7 +211,7 @@ class Compactor:
                 by = time_column(table.schema)
                 table = table.sort_by([(QUERY, "ascending"), (by, "ascending")])
             with results_writer(path, table.schema) as writer:
-                if OP in table.schema.names:
+                if is_results and OP in table.schema.names:
                     write_alive_last(writer, table, GROUP_ROWS, edge)
                 else:
                     writer.write_table(table, row_group_size=GROUP_ROWS)
@@ -226,7 +226,7 @@ class Compactor:
                             table = kept_results(table, owners) if is_results else table
                             writer.write_table(table)
                             rows += len(table)
-                if OP in schema.names:
+                if is_results and OP in schema.names:
                     AliveNote(folded=edge).write(writer)
         return replace(
             files[0],

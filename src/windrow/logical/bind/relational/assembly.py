@@ -21,7 +21,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from windrow.columns import quoted
-from windrow.logical.bind.relational.columns import EVALUATION, over_edge, part_of, parts_of
+from windrow.logical.bind.relational.columns import EVALUATION, over_edge, part_of, parts_of, short
 from windrow.logical.tree import Column, Compute, Distinct, Join, Number
 
 if TYPE_CHECKING:
@@ -55,21 +55,21 @@ class Assembly:
         for semi in block.semi_joins:
             self._meet(semi)
 
-    def sql(self, meant: exp.Expr, of_type: pa.DataType, name: str) -> str:
+    def sql(self, meant: exp.Expr, of_type: pa.DataType) -> str:
         """An expression as Spark SQL over the columns of the tree: a column alone, if it is of one part."""
         part = self._part_of(meant)
         if part is not None:
-            return quoted(part.place(meant, of_type, name).name)
+            return quoted(part.place(meant, of_type).name)
         return self._over_edge(meant)
 
     def column(self, side: Side) -> Column:
         """A column of the tree for an expression."""
         part = self._part_of(side.meant)
         if part is not None:
-            return part.place(side.meant, side.type, side.name)
+            return part.place(side.meant, side.type)
         sql = self._over_edge(side.meant)
         if sql not in self._above:
-            made = Column(self._names.unique(side.name), side.type)
+            made = Column(self._names.unique(short(sql)), side.type)
             self._above[sql] = made
             self._steps.append(lambda node: with_column(node, made, sql))
         return self._above[sql]
@@ -97,6 +97,12 @@ class Assembly:
         """Give each part the conditions that are on it alone; the others."""
         pending = []
         for condition in conditions:
+            if EVALUATION in condition.parts:
+                raise self._statement.problem(
+                    "HAVING can be about window_start and window_end at the top of a query only",
+                    condition.expression.node,
+                    "write the condition in the SELECT around all others, or where results are read",
+                )
             part = self._part_of(condition.expression.meant)
             if part is None:
                 pending.append(condition)
@@ -150,7 +156,9 @@ class Assembly:
         if not others:
             wanted = list(dict.fromkeys(of_right for _, of_right in pairs))
             one = self._names.unique("1")
-            self._steps.append(lambda left: join(left, Distinct(only(right.node(), wanted, one)), names, kept=left))
+            self._steps.append(
+                lambda left: join(left, Distinct(only(right.node(), wanted, one)), names, kept=left)
+            )
             return
         if not keys:
             label = next(iter(semi.block.parts.values())).label

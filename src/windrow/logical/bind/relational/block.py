@@ -20,7 +20,6 @@ class Side:
 
     meant: exp.Expr
     type: pa.DataType
-    name: str
 
 
 @dataclass(frozen=True)

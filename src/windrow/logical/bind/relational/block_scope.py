@@ -10,8 +10,9 @@ from sqlglot import exp
 
 from windrow.columns import WINDOW_END, WINDOW_START
 from windrow.cql import span
+from windrow.errors import StatementError
 from windrow.logical.bind.calls import spark_sql
-from windrow.logical.bind.relational.columns import EVALUATION, Expression, meant_by
+from windrow.logical.bind.relational.columns import EVALUATION, Expression, is_evaluation, meant_by
 from windrow.logical.bind.scope import Scope
 from windrow.logical.relation import Table
 
@@ -49,11 +50,23 @@ class BlockScope(Scope):
         resolved = self.resolve(node)
         return Expression(node, spark_sql(resolved), meant_by(resolved, self.statement.meanings))
 
+    def evaluation_column(self, node: exp.Expr) -> str | None:
+        """Whether a node is window_start or window_end, by whatever name; which it is then."""
+        if not isinstance(node, exp.Column):
+            return None
+        try:
+            meant = self.read(node).meant
+        except StatementError:
+            return None
+        return meant.name if is_evaluation(meant) else None
+
     @property
     def asked(self) -> dict[str, Mapping[str, pa.DataType]]:
         """The relations that Spark is asked about, with those of the blocks around."""
         return {
-            relation.name: relation.columns for scope in self._around() for relation in scope.relations.values()
+            relation.name: relation.columns
+            for scope in self._around()
+            for relation in scope.relations.values()
         }
 
     def _around(self) -> Iterator[BlockScope]:

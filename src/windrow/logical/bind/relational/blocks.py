@@ -6,23 +6,22 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
-from windrow.columns import quoted
 from windrow.logical.bind.relational import refusals
-from windrow.logical.bind.relational.assembly import Assembly
 from windrow.logical.bind.relational.block import Block, Item
 from windrow.logical.bind.relational.block_scope import BlockScope
-from windrow.logical.bind.relational.columns import is_evaluation
 from windrow.logical.bind.relational.conditions import conjuncts, read_conditions
 from windrow.logical.bind.relational.from_items import FromItems, Named
 from windrow.logical.bind.relational.grouping import group
 from windrow.logical.bind.relational.results import result_of
 from windrow.logical.bind.relational.semi_joins import SemiJoins, is_semi_join
-from windrow.logical.bind.relational.set_operations import united
+from windrow.logical.bind.relational.set_operations import sides_of, united
 from windrow.logical.bind.relational.tables import Tables
 from windrow.logical.bind.select_list import SelectList, unaliased
-from windrow.logical.tree import Column, Compute, Distinct
+from windrow.logical.tree import Distinct
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from windrow.logical.bind.relational.statement import Statement
 
 
@@ -32,8 +31,8 @@ class Blocks:
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
 
-    def bind(self, query: exp.Expr, named: Named, *, top: bool = False) -> Block:
-        """A query, with the names that it sees."""
+    def bind(self, query: exp.Expr, named: Named, label: str = "", *, top: bool = False) -> Block:
+        """A query, with the names that it sees; `label`: what it is called in FROM."""
         while isinstance(query, exp.Subquery) and query.is_wrapper:
             query = query.this
         if not top:
@@ -41,23 +40,32 @@ class Blocks:
         if isinstance(query, exp.SetOperation):
             refusals.refuse_set_operation(self.statement.query.text, query)
             inner = named.and_those_of(query)
-            sides = [self.bind(side, inner, top=False) for side in (query.this, query.expression)]
-            return united(self.statement, query, sides)
+            sides = [self._side(one, inner, top=top) for one in sides_of(query)]
+            return united(self.statement, query, sides, label)
         assert isinstance(query, exp.Select)
-        return self._select(query, named, top=top)
+        block, is_grouped = self._select(query, named, label, top=top)
+        # The columns of groups have the same names everywhere: below the top they get others.
+        return block if top or not is_grouped else result_of(self.statement, block, label, lambda it: it)
 
-    def _select(
-        self, select: exp.Select, named: Named, *, top: bool
-    ) -> Block:
-        """One SELECT."""
+    def _side(self, query: exp.Expr, named: Named, *, top: bool) -> Block:
+        """One side of a UNION; a star in it is kept as it was if results have its columns."""
+        refusals.refuse_delivery(self.statement.query.text, query)
+        if isinstance(query, exp.Select):
+            return self._select(query, named, "", top=top)[0]
+        return self.bind(query, named)
+
+    def _select(self, select: exp.Select, named: Named, label: str, *, top: bool) -> tuple[Block, bool]:
+        """One SELECT, and whether what it selects are groups."""
         block, scope, listed = self.joined(select, named)
-        if listed.groups():
+        is_grouped = listed.groups()
+        if is_grouped:
             block = group(scope, select, listed, block)
         else:
-            block.items = self._items(scope, listed, top=top)
+            block.items = self.items(scope, listed, self.statement.had if top else ())
         if select.args.get("distinct"):
-            block = self._distinct(scope, select, block)
-        return block
+            refusals.check_distinct(scope, block, "DISTINCT", select.args["distinct"])
+            return result_of(self.statement, block, label, Distinct), False
+        return block, is_grouped
 
     def joined(
         self, select: exp.Select, named: Named, outer: BlockScope | None = None
@@ -80,17 +88,26 @@ class Blocks:
         tables = Tables(scope, found.parts, found.tables)
         conditions = tables.attach(read_conditions(scope, plain))
         block = Block(found.parts, [], select, [*found.conditions, *conditions], found.semi_joins)
-        semi_joins = SemiJoins(scope, named, self)
-        block.semi_joins += [semi_joins.join(join) for join in found.left_semi]
-        block.semi_joins += [semi_joins.condition(node) for node in nodes if is_semi_join(node)]
+        semi_joins = SemiJoins(scope, named, self, block)
+        for join in found.left_semi:
+            semi_joins.bind_join(join)
+        for node in nodes:
+            if is_semi_join(node):
+                semi_joins.bind_condition(node)
+        if block.semi_joins:
+            refusals.refuse_internal(scope, block, "EXISTS, IN and LEFT SEMI JOIN")
         if len(block.parts) > 1 or block.semi_joins:
             refusals.refuse_above_group(scope, block, "a join", select)
         refusals.refuse_endless_joins(scope, block)
         return block, scope, listed
 
-    def _items(self, scope: BlockScope, listed: SelectList, *, top: bool) -> list[Item]:
+    def groups(self, select: exp.Select) -> bool:
+        """Whether a SELECT groups rows."""
+        return SelectList(select, BlockScope(self.statement), self.statement.functions).groups()
+
+    def items(self, scope: BlockScope, listed: SelectList, had: Sequence[str] = ()) -> list[Item]:
         """What is selected, as expressions over the parts."""
-        nodes = listed.items(self.statement.had if top else ())
+        nodes = listed.items(had)
         names = listed.check_names(nodes)
         read = [scope.read(unaliased(node)) for node in nodes]
         asked = [(one.asked, node) for one, node in zip(read, nodes, strict=True)]
@@ -99,11 +116,3 @@ class Blocks:
             Item(name, one.meant, of_type, node)
             for name, one, of_type, node in zip(names, read, types, nodes, strict=True)
         ]
-
-    def _distinct(self, scope: BlockScope, select: exp.Select, block: Block) -> Block:
-        """Each different row of a block once."""
-        refusals.check_distinct(self.statement, scope, block, "DISTINCT", select.args["distinct"])
-        return result_of(self.statement, block, lambda node: Distinct(node), select)
-
-
-_ = Assembly, Column, Compute, quoted, is_evaluation

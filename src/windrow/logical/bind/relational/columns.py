@@ -49,11 +49,6 @@ class Expression:
         """The parts that it needs."""
         return parts_of(self.meant)
 
-    @property
-    def name(self) -> str:
-        """What its column is called, before that is made unique."""
-        return short(self.asked)
-
 
 def part_column(part: str, name: str, relation: str = "") -> exp.Column:
     """A column of a part; of which relation, if the part has several."""
@@ -105,13 +100,15 @@ def meant_by(asked: exp.Expr, meanings: Meanings) -> exp.Expr:
     return replaced(asked, meaning)
 
 
-def over_part(meant: exp.Expr) -> str:
-    """Spark SQL for an expression of one part over the relations of that part."""
+def over_part(meant: exp.Expr, labels: Mapping[str, str] | None = None) -> str:
+    """Spark SQL for an expression of one part over the relations of that part; `labels`: what these are called
+    instead."""
 
     def plain(column: exp.Column) -> exp.Expr | None:
         if not part_of(column):
             return None
-        return exp.Column(this=column.this.copy(), table=column.args["table"].copy())
+        relation = (labels or {}).get(column.table, column.table)
+        return exp.Column(this=column.this.copy(), table=exp.to_identifier(relation, quoted=True))
 
     return spark_sql(replaced(meant, plain))
 
@@ -156,4 +153,3 @@ class Names:
         name = next(one for one in islice(candidates, own, None) if one.lower() not in self._taken)
         self._taken.add(name.lower())
         return name
-

@@ -12,7 +12,7 @@ from sqlglot import exp
 from windrow.logical.bind.calls import spark_sql
 from windrow.logical.bind.relational.block import Condition, Side
 from windrow.logical.bind.relational.columns import EVALUATION, is_evaluation
-from windrow.logical.bind.relational.types import cast, sql_type
+from windrow.logical.bind.relational.sql_types import cast, sql_type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,9 +51,7 @@ def read_conditions(scope: BlockScope, nodes: Sequence[exp.Expr]) -> list[Condit
     ]
 
 
-def _read(
-    scope: BlockScope, node: exp.Expr
-) -> tuple[Expression, tuple[Expression, Expression] | None]:
+def _read(scope: BlockScope, node: exp.Expr) -> tuple[Expression, tuple[Expression, Expression] | None]:
     """A condition, and the sides of an equality between things that are of different parts."""
     expression = scope.read(node)
     while isinstance(node, exp.Paren):
@@ -82,9 +80,7 @@ def _sides(
     if pat.is_null(common):
         return None
     made = (
-        Side(side.meant, common, side.name)
-        if of_type == common
-        else Side(cast(side.meant, common), common, f"CAST({side.name} AS {sql_type(common)})")
+        Side(side.meant if of_type == common else cast(side.meant, common), common)
         for side, of_type in zip(sides, types, strict=True)
     )
     return next(made), next(made)
@@ -113,7 +109,9 @@ def _says_nothing(scope: BlockScope, expression: Expression) -> bool:
     if EVALUATION not in expression.parts:
         return False
     if isinstance(meant, exp.EQ):
-        sides = [side.this if isinstance(side, exp.Paren) else side for side in (meant.this, meant.expression)]
+        sides = [
+            side.this if isinstance(side, exp.Paren) else side for side in (meant.this, meant.expression)
+        ]
         if all(map(is_evaluation, sides)) and spark_sql(sides[0]) == spark_sql(sides[1]):
             return True
     raise scope.problem(

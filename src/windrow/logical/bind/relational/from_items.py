@@ -24,13 +24,12 @@ from windrow.logical.relation import Stream, Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from windrow.logical.bind.relational.block import Block, SemiJoin
-    from windrow.logical.bind.relational.block import Condition
+    from windrow.logical.bind.relational.block import Block, Condition, SemiJoin
     from windrow.logical.bind.relational.block_scope import BlockScope
     from windrow.logical.bind.relational.parts import Part
     from windrow.logical.relation import Relation
 
-    BindQuery = Callable[[exp.Expr, "Named"], Block]
+    BindQuery = Callable[[exp.Expr, "Named", str], Block]
 
 
 @dataclass(frozen=True)
@@ -71,6 +70,12 @@ class FromItems:
         self._add(clause.this, None)
         for join in select.args.get("joins") or ():
             self._join(join)
+        if not self.parts:
+            first = self.tables[0]
+            raise scope.problem(
+                f"'{first.table.name}' is a table, and nothing here is a stream", first.at,
+                "JOIN the table with the stream, in FROM", name=True,
+            )  # fmt: skip
 
     def _join(self, join: exp.Join) -> None:
         refusals.refuse_join(self._scope, join)
@@ -86,6 +91,8 @@ class FromItems:
                 "use JOIN, or a table on its right side", name=True,
             )  # fmt: skip
         if table is not None and join.side:
+            if condition is not None:
+                refusals.refuse_sub_queries(self._statement.query.text, condition)
             table.on = condition
         elif condition is not None:
             self.on += conjuncts(condition)
@@ -113,7 +120,7 @@ class FromItems:
 
     def _add_query(self, at: exp.Expr, query: exp.Expr, named: Named, alias: str) -> str:
         cte_names = [query.args.get("alias")] if isinstance(query, exp.CTE) else []
-        block = self._bind_query(query.this if isinstance(query, exp.CTE) else query, named)
+        block = self._bind_query(query.this if isinstance(query, exp.CTE) else query, named, alias)
         self.parts |= block.parts
         self.conditions += block.conditions
         self.semi_joins += block.semi_joins
@@ -134,9 +141,17 @@ class FromItems:
             return names
         if len(given) != len(names):
             raise self._scope.problem(
-                f"{len(given)} names for {len(names)} columns", alias or given[0], f"there are {', '.join(names)}"
+                f"{len(given)} names for {len(names)} columns",
+                alias or given[0],
+                f"there are {', '.join(names)}",
             )
-        return [name.name for name in given]
+        renamed = [name.name for name in given]
+        twice = next((n for n in given if [r.lower() for r in renamed].count(n.name.lower()) > 1), None)
+        if twice is not None:
+            raise self._scope.problem(
+                f"two columns are called '{twice.name}'", twice, "give them other names"
+            )
+        return renamed
 
     def _add_stream(self, node: exp.Table, stream: Stream) -> str:
         window, alias = window_of(node), node.alias or stream.name

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from windrow.columns import quoted
-from windrow.logical.bind.calls import spark_sql
-from windrow.logical.bind.relational.columns import Names, over_edge, over_part, short
+from windrow.logical.bind.relational.columns import Names, over_edge, over_part, part_column, short
 from windrow.logical.query import Enrich, Output, Scan
 from windrow.logical.relation import Stream
 from windrow.logical.select import SelectQuery
@@ -66,8 +65,8 @@ class Part(ABC):
         """The type of one of its columns."""
 
     @abstractmethod
-    def place(self, meant: exp.Expr, of_type: pa.DataType, name: str) -> Column:
-        """A column for an expression of this part alone; `name` is what people should see."""
+    def place(self, meant: exp.Expr, of_type: pa.DataType) -> Column:
+        """A column for an expression of this part alone."""
 
     @abstractmethod
     def node(self) -> Node:
@@ -75,14 +74,7 @@ class Part(ABC):
 
     def column(self, column: exp.Column) -> Column:
         """A column for one of its columns, as it is."""
-        relation = "" if column.table == self.own_name else column.table
-        name = f"{relation or self.label}.{column.name}"
-        return self.place(column, self.type_of(column), name)
-
-    @property
-    def own_name(self) -> str:
-        """What the relation is called in columns that the label stands for."""
-        return ""
+        return self.place(column, self.type_of(column))
 
 
 @dataclass(eq=False, kw_only=True)
@@ -109,17 +101,14 @@ class Port(Part):
     def changing(self) -> bool:
         return False
 
-    @property
-    def own_name(self) -> str:
-        return self.stream.name
-
     def type_of(self, column: exp.Column) -> pa.DataType:
         columns = self.tables.get(column.table, self.stream.columns)
         return columns[column.name]
 
-    def place(self, meant: exp.Expr, of_type: pa.DataType, name: str) -> Column:
+    def place(self, meant: exp.Expr, of_type: pa.DataType) -> Column:
         sql = over_part(meant)
         if sql not in self.computed:
+            name = short(over_part(meant, {self.stream.name: self.label}))
             self.computed[sql] = Column(self.names.unique(name), of_type)
         return self.computed[sql]
 
@@ -133,17 +122,12 @@ class Port(Part):
 
     def node(self) -> Node:
         if not self.computed:  # so that rows can be counted
-            time = self.stream.timestamp
-            self.place(self._of_stream(time), self.stream.time_type, f"{self.label}.{time}")
+            time = part_column(self.key, self.stream.timestamp, self.stream.name)
+            self.place(time, self.stream.time_type)
         window = self.window
         return Rows(
             self.number, self.stream.name, tuple(self.computed.values()), window.range, window.internal
         )
-
-    def _of_stream(self, name: str) -> exp.Column:
-        owner = exp.to_identifier(self.stream.name, quoted=True)
-        marked = exp.to_identifier(self.key, quoted=True)
-        return exp.Column(this=exp.to_identifier(name, quoted=True), table=owner, db=marked)
 
     def read(self, wanted: Sequence[Column]) -> SelectQuery:
         """What is asked of the stream, for the columns that the leaf is left with."""
@@ -193,12 +177,12 @@ class Result(Part):
     def type_of(self, column: exp.Column) -> pa.DataType:
         return self.of.types[column.name]
 
-    def place(self, meant: exp.Expr, of_type: pa.DataType, name: str) -> Column:
+    def place(self, meant: exp.Expr, of_type: pa.DataType) -> Column:
         sql = over_edge(meant, lambda column: column.name)
         if isinstance(meant, exp.Column):
             return Column(meant.name, of_type)
         if sql not in self.computed:
-            self.computed[sql] = Column(self.names.unique(name), of_type)
+            self.computed[sql] = Column(self.names.unique(short(sql)), of_type)
         return self.computed[sql]
 
     def node(self) -> Node:

@@ -1,8 +1,164 @@
-"""stub"""
+"""A statement that slices cannot answer, as a tree of operators.
+
+1. `blocks`: each SELECT becomes a block: parts, conditions, what is selected; sub-queries melt into those around.
+2. `assembly`: the parts of a block are joined to a tree; what one part can compute alone is computed there.
+3. `narrow`: columns that nobody wants go.
+4. What is left at the leaves is what is asked of the streams.
+"""
+
 from __future__ import annotations
-from typing import Any
+
+from typing import TYPE_CHECKING
+
+from sqlglot import exp
+
+from windrow.columns import quoted
+from windrow.cql import RSTREAM, delivery_of
+from windrow.logical.bind.refuse import refuse_functions
+from windrow.logical.bind.relational.assembly import Assembly
+from windrow.logical.bind.relational.blocks import Blocks
+from windrow.logical.bind.relational.columns import EVALUATION, is_evaluation, over_edge, parts_of
+from windrow.logical.bind.relational.from_items import Named
+from windrow.logical.bind.relational.narrow import narrowed
+from windrow.logical.bind.relational.parts import Result
+from windrow.logical.bind.relational.results import exact, names_in, plain_items
+from windrow.logical.bind.relational.statement import Statement
+from windrow.logical.query import Output
+from windrow.logical.relational import RelationalQuery
+from windrow.logical.tree import Compute, Evaluate, Group, Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from windrow.aggregates import Function
+    from windrow.cql import Query
+    from windrow.logical.bind.questions import Analyst
+    from windrow.logical.bind.relational.block import Block, Item
+    from windrow.logical.relation import Relation
+    from windrow.logical.tree import Node
 
 
-def bind_relational(*given: Any) -> Any:
-    """A statement as a tree of operators."""
-    raise NotImplementedError
+def bind_relational(
+    query: Query,
+    relations: Mapping[str, Relation],
+    spark: Analyst,
+    functions: Mapping[str, Function],
+    had: Sequence[str],
+) -> RelationalQuery:
+    """The plan of a query as a tree of operators."""
+    refuse_functions(query)
+    statement = Statement(query, relations, spark, functions, had)
+    block = Blocks(statement).bind(query.select, Named(), top=True)
+    statement.windows.check_starts()
+    delivery = delivery_of(query.select)
+    having = None
+    if delivery != RSTREAM:
+        root, outputs = _delivered(statement, block)
+    elif (groups := _groups(block)) is not None:
+        root, outputs, having = groups, *_over_groups(block, groups)
+    else:
+        root, outputs = _plain(statement, block)
+    windows = statement.windows
+    if windows.slide is not None and not _is_evaluated(root):
+        internal = all(window.internal for window in block.windows)
+        root = Evaluate(root, windows.slide, windows.offset, internal)
+    wanted = [sql for output in outputs for sql in (output.expression, quoted(output.answer or ""))]
+    root = narrowed(
+        root, frozenset(name for name in root.types if any(quoted(name) in sql for sql in wanted))
+    )
+    leaves = sorted((node for node in root.walk() if isinstance(node, Rows)), key=lambda leaf: leaf.port)
+    reads = tuple(statement.ports[leaf.port].read(leaf.columns) for leaf in leaves)
+    bound = RelationalQuery(
+        scan=reads[0].scan,
+        enrichments=(),
+        where=None,
+        outputs=tuple(outputs),
+        having=having,
+        root=root,
+        reads=reads,
+        delivery=delivery,
+        slide=windows.slide,
+        offset=windows.offset,
+        warnings=tuple(statement.warnings),
+    )
+    _refuse_names_of_times(statement, block, bound)
+    return bound
+
+
+def _refuse_names_of_times(statement: Statement, block: Block, bound: RelationalQuery) -> None:
+    """An error for a result column that is called as one that says when a result is of."""
+    for item in block.items:
+        if not _is_given(item) and item.name.lower() in bound.time_columns:
+            raise statement.problem(
+                f"two result columns are called '{item.name}'", item.at, "give one of them an alias"
+            )
+
+
+def _delivered(statement: Statement, block: Block) -> tuple[Node, list[Output]]:
+    """What is new or gone is told by value: the tree has exactly the columns of the results."""
+    for item in block.items:
+        if EVALUATION in parts_of(item.meant) and not _is_given(item):
+            raise statement.problem(
+                "with window_start or window_end in it every result would be new at each evaluation",
+                item.at,
+                "select window_end as it is: it says when the change is of",
+            )
+    root = exact(statement, block, names_in(statement, block))
+    pairs = zip(plain_items(block), root.columns, strict=False)
+    return root, [Output(item.name, quoted(c.name), item.type, answer=c.name) for item, c in pairs]
+
+
+def _groups(block: Block) -> Group | None:
+    """The groups that a block selects from, if that is all that it does."""
+    (part, *others) = block.parts.values()
+    is_alone = not others and not block.semi_joins and isinstance(part, Result)
+    return part.of if is_alone and isinstance(part, Result) and isinstance(part.of, Group) else None
+
+
+def _over_groups(block: Block, groups: Group) -> tuple[list[Output], str | None]:
+    """The SELECT list and HAVING over the answers of a GROUP BY at the top."""
+    outputs = [
+        Output(
+            item.name,
+            over_edge(item.meant, _name),
+            item.type,
+            answer=item.meant.name if isinstance(item.meant, exp.Column) else None,
+        )
+        for item in block.items
+        if not _is_given(item)
+    ]
+    conditions = [over_edge(condition.expression.meant, _name) for condition in block.conditions]
+    return outputs, " AND ".join(conditions) or None
+
+
+def _plain(statement: Statement, block: Block) -> tuple[Node, list[Output]]:
+    """The SELECT list over the tree of a block."""
+    assembly = Assembly(statement, block)
+    outputs = []
+    for item in block.items:
+        if _is_given(item):
+            continue
+        sql = assembly.sql(item.meant, item.type)
+        outputs.append((item, sql))
+    root = assembly.node()
+    by_sql = {quoted(name): name for name in root.types}
+    return root, [
+        Output(item.name, sql, item.type, item.meant.name if is_evaluation(item.meant) else by_sql.get(sql))
+        for item, sql in outputs
+    ]
+
+
+def _is_evaluated(root: Node) -> bool:
+    """Whether the rows of a tree are those of evaluations already."""
+    while isinstance(root, Compute):
+        root = root.of
+    return isinstance(root, Group) and root.slide is not None
+
+
+def _is_given(item: Item) -> bool:
+    """Whether a result column is one that every result has, by the same name."""
+    return is_evaluation(item.meant) and item.name.lower() == item.meant.name
+
+
+def _name(column: exp.Column) -> str:
+    return str(column.name)

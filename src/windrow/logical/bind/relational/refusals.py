@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow.types as pat
 from sqlglot import exp
 
 from windrow.aggregates.contents import InOrder, contents_of
+from windrow.aggregates.sketches import DistinctPartial, QuantilePartial
 from windrow.cql import delivery_node, span
 from windrow.errors import StatementError
 from windrow.logical.bind.refuse import CLAUSES, NODES, refuse_clauses
 from windrow.logical.bind.relational.parts import Port
-from windrow.logical.bind.relational.types import has_map
+from windrow.logical.bind.relational.sql_types import has_map
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from windrow.aggregates import Aggregate, Call
+    from windrow.aggregates import Aggregate
     from windrow.logical.bind.relational.block import Block, Item
     from windrow.logical.bind.relational.block_scope import BlockScope
-    from windrow.logical.bind.relational.statement import Statement
 
 _CLAUSES = {name: problem for name, problem in CLAUSES.items() if name not in ("distinct", "with_", "with")}
 _NODES = {
     kind: problem for kind, problem in NODES.items() if kind not in (exp.Subquery, exp.Exists, exp.Star)
 }
 _NEXT = "is not supported yet"
+
+
+class Problems(Protocol):
+    """Makes errors with a place: a scope, or a statement."""
+
+    def problem(self, problem: str, node: exp.Expr, hint: str = "") -> StatementError:
+        """An error about a node of the statement."""
 
 
 def refuse_in_select(text: str, select: exp.Select) -> None:
@@ -57,8 +64,13 @@ def refuse_sub_queries(text: str, condition: exp.Expr) -> None:
     if query is None:
         return
     if isinstance(condition, exp.Not):
+        raise StatementError(f"NOT EXISTS and NOT IN {_NEXT}: they take results back", text, *span(condition))
+    if condition.find(exp.Exists, exp.In) is None:
         raise StatementError(
-            f"NOT EXISTS and NOT IN {_NEXT}: they take results back", text, *span(condition)
+            "a sub-query that stands for a value is not supported yet",
+            text,
+            *span(query),
+            "put it into FROM, with a name, and join it",
         )
     raise StatementError(
         "EXISTS and IN (SELECT …) must hold by themselves: beside AND, and not under OR or in an expression",
@@ -95,9 +107,7 @@ def refuse_join(scope: BlockScope, join: exp.Join) -> None:
     """Joins that there are not."""
     kind = (join.side or join.kind).upper()
     if join.method:
-        raise scope.problem(
-            f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True
-        )
+        raise scope.problem(f"{join.method} joins are not supported", join.this, "write JOIN … ON", name=True)
     if join.kind.upper() == "ANTI":
         raise scope.problem(
             f"ANTI JOIN {_NEXT}: it takes results back", join.this, "use LEFT SEMI JOIN", name=True
@@ -106,7 +116,7 @@ def refuse_join(scope: BlockScope, join: exp.Join) -> None:
         raise scope.problem(f"{kind} JOIN {_NEXT}", join.this, "use JOIN or LEFT JOIN", name=True)
 
 
-def refuse_above_group(scope: BlockScope, block: Block, what: str, at: exp.Expr) -> None:
+def refuse_above_group(scope: Problems, block: Block, what: str, at: exp.Expr) -> None:
     """Anything but projection and HAVING above a GROUP BY that takes rows back."""
     if any(part.changing for part in block.parts.values()):
         raise scope.problem(
@@ -131,7 +141,7 @@ def refuse_endless_joins(scope: BlockScope, block: Block) -> None:
             )
 
 
-def refuse_internal(scope: BlockScope, block: Block, what: str) -> None:
+def refuse_internal(scope: Problems, block: Block, what: str) -> None:
     """INTERNAL windows under operators of which only the external answer makes sense."""
     window = next((window for window in block.windows if window.internal), None)
     if window is not None:
@@ -154,7 +164,7 @@ def refuse_mixture(scope: BlockScope, block: Block) -> None:
         )
 
 
-def refuse_maps(scope: BlockScope, items: Iterable[Item], what: str) -> None:
+def refuse_maps(scope: Problems, items: Iterable[Item], what: str) -> None:
     """Values that cannot be compared where rows are."""
     for item in items:
         if has_map(item.type):
@@ -169,11 +179,13 @@ def refuse_maps(scope: BlockScope, items: Iterable[Item], what: str) -> None:
             )
 
 
-def refuse_aggregates(scope: BlockScope, block: Block, made: Mapping[Call, tuple[Aggregate, exp.Expr]]) -> None:
+def refuse_aggregates(
+    scope: BlockScope, block: Block, aggregates: Sequence[Aggregate], nodes: Sequence[exp.Expr]
+) -> None:
     """Aggregates that need the order of rows, where there is none; and sketches that would have to forget."""
     parts = list(block.parts.values())
     ordered = len(parts) == 1 and isinstance(parts[0], Port) and not block.semi_joins
-    for aggregate, node in made.values():
+    for aggregate, node in zip(aggregates, nodes, strict=True):
         contents = contents_of(aggregate)
         is_ordered = isinstance(contents, InOrder) or any(
             not partial.operation.algebra.commutative for partial in aggregate.partials
@@ -194,19 +206,16 @@ def refuse_aggregates(scope: BlockScope, block: Block, made: Mapping[Call, tuple
 
 def _is_sketch(aggregate: Aggregate) -> bool:
     """Whether an aggregate keeps a summary that values cannot be taken out of."""
-    return any(column.packing is not None for partial in aggregate.partials for column in partial.columns)
+    return any(isinstance(partial, DistinctPartial | QuantilePartial) for partial in aggregate.partials)
 
 
-def _queries(node: exp.Expr) -> Iterable[exp.Expr]:
+def _queries(node: exp.Expr) -> Iterator[exp.Expr]:
     """The queries inside an expression."""
     return node.find_all(exp.Query)
 
 
-def check_distinct(statement: Statement, scope: BlockScope, block: Block, what: str, at: exp.Expr) -> None:
-    """Whether DISTINCT, or what needs it, can stand above a block."""
+def check_distinct(scope: BlockScope, block: Block, what: str, at: exp.Expr) -> None:
+    """Whether DISTINCT can stand above a block."""
     refuse_above_group(scope, block, what, at)
     refuse_internal(scope, block, what)
     refuse_maps(scope, block.items, what)
-
-
-_ = Sequence

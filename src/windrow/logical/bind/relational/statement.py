@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.columns import WINDOW_END, WINDOW_START, quoted
+from windrow.cql import span
 from windrow.errors import StatementError
 from windrow.logical.bind.questions import types, view_name
 from windrow.logical.bind.relational.columns import EVALUATION, Names, part_column
@@ -71,6 +72,6 @@ class Statement:
         source = " CROSS JOIN ".join(f"{view_name(name)} AS {quoted(name)}" for name in known)
         return types(self.spark, self.query, asked, source, known, conditions=conditions)
 
-    def error(self, problem: str, place: tuple[int, int], hint: str = "") -> StatementError:
-        """An error about a place in the text of the statement."""
-        return StatementError(problem, self.query.text, *place, hint)
+    def problem(self, problem: str, node: exp.Expr, hint: str = "") -> StatementError:
+        """An error about a node of the statement."""
+        return StatementError(problem, self.query.text, *span(node), hint)

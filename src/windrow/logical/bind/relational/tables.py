@@ -75,7 +75,7 @@ class Tables:
             homes = next((found for one in conditions if (found := self._connects(one, table))), frozenset())
             condition = None
         if not homes and self._only_port is not None and not self._is_connected(table, conditions):
-            homes = {self._only_port.key}
+            homes = frozenset({self._only_port.key})
         ports = [self._parts[key] for key in homes if isinstance(self._parts.get(key), Port)]
         if len(homes) != 1 or not ports:
             return False
@@ -92,7 +92,9 @@ class Tables:
         self._at_home[table.key] = (port.key, alias)
         if not table.side:
             said = [
-                self._moved(one.expression.meant) for one in conditions if one.expression.node in table.inner_on
+                self._moved(one.expression.meant)
+                for one in conditions
+                if one.expression.node in table.inner_on
             ]
             here = [meant for meant in said if parts_of(meant) == {port.key}]
             on = exp.and_(*here) if here else None
@@ -139,7 +141,7 @@ class Tables:
         expression = Expression(is_.node, is_.asked, self._moved(is_.meant))
         if sides is None:
             return Condition(expression)
-        left, right = (Side(self._moved(side.meant), side.type, side.name) for side in sides)
+        left, right = (Side(self._moved(side.meant), side.type) for side in sides)
         if parts_of(left.meant) & parts_of(right.meant):
             return Condition(expression)
         return Condition(expression, (left, right))

@@ -63,7 +63,9 @@ def _disagreement(window: TimeWindowNode, first: TimeWindowNode) -> tuple[str, s
     if window.slide == first.slide and window.offset == first.offset:
         return None
     if (window.slide is None) != (first.slide is None):
-        problem = "one window has a SLIDE and another has none, so that they are not answered at the same time"
+        problem = (
+            "one window has a SLIDE and another has none, so that they are not answered at the same time"
+        )
         return problem, f"give all windows of the query the same SLIDE, or none; the first is {first}"
     what = "SLIDE" if window.slide != first.slide else "OFFSET"
     problem = f"the windows of a query are evaluated together, and this one has another {what} than the first"
@@ -75,9 +77,13 @@ def _disagreement(window: TimeWindowNode, first: TimeWindowNode) -> tuple[str, s
 def _other_time(stream: Stream, other: Stream) -> tuple[str, str] | None:
     if stream.zone != other.zone:
         mine, theirs = (one.zone or "that of the session" for one in (stream, other))
-        problem = f"stream '{stream.name}' is read in another time zone ({mine}) than '{other.name}' ({theirs})"
+        problem = (
+            f"stream '{stream.name}' is read in another time zone ({mine}) than '{other.name}' ({theirs})"
+        )
         return problem, "declare both with the same time zone"
     if stream.time_type != other.time_type:
-        problem = f"'{stream.name}' has event times of type {stream.time_type}, '{other.name}' {other.time_type}"
+        problem = (
+            f"'{stream.name}' has event times of type {stream.time_type}, '{other.name}' {other.time_type}"
+        )
         return problem, "make both TIMESTAMP, or both TIMESTAMP_NTZ"
     return None

@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from tests.operators.relational.histories import LEAF, LIFETIMES, Cut, Row, cuts, histories, plain, play
 from windrow.columns import BEGINNING, END_OF_TIME
 from windrow.logical.tree import Evaluate
-from windrow.operators.relational.evaluations import Evaluations
+from windrow.operators.relational.evaluated_rows import EvaluatedRows
 
 SLIDES = st.sampled_from([(1, 0), (3, 0), (5, 2), (10, 7), (50, 0)])
 
 
 def evaluate(slide, offset=0, internal=False):
-    return lambda: Evaluations(Evaluate(LEAF, slide, offset, internal))
+    return lambda: EvaluatedRows(Evaluate(LEAF, slide, offset, internal))
 
 
 def recomputed(rows, slide, offset=0, internal=False, until=BEGINNING):

@@ -1,0 +1,97 @@
+"""The join operator by itself, without Spark and a home: what it touches, and how long it takes.
+
+The rows of two links go through it batch by batch, as they would in an engine: those of both links up to an
+instant at a time. The first half of the batches fills the windows, the second half is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from _joins_links import LINKS
+
+from windrow.columns import END_OF_TIME
+from windrow.logical.tree import Column, Join, Rows
+from windrow.operators.relational.changes import Changes
+from windrow.operators.relational.operators import operator_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from _joins_links import Links
+
+MICROSECONDS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Passage:
+    """What the second half of the batches made the operator do."""
+
+    rows: int
+    results: int
+    touched: int
+    """Rows inserted, probed and expired, each time that one was."""
+    seconds: float
+    entries: int
+    """Rows that it held in the end."""
+
+    @property
+    def touched_each(self) -> float:
+        """A row and result."""
+        return self.touched / (self.rows + self.results)
+
+    @property
+    def nanoseconds_each(self) -> float:
+        """A row and result."""
+        return 1e9 * self.seconds / (self.rows + self.results)
+
+
+def pass_through(links: Links, seconds: int) -> Passage:
+    """Join both links, whose windows are so long."""
+    operator: Any = operator_of(_join(seconds), _no_expressions)
+    paths = [sorted(links.files_of(link).glob("*.parquet")) for link in LINKS]
+    rows = results = touched = 0
+    took = 0.0
+    for number, files in enumerate(zip(*paths, strict=True)):
+        batches = [_changes(file, link, seconds) for file, link in zip(files, LINKS, strict=True)]
+        until = max(int(batch.ts[-1]) for batch in batches) + 1
+        measured = number >= len(paths[0]) // 2
+        touched_before = operator.touched
+        begun = time.perf_counter()
+        pairs = operator.advance(batches, until)
+        operator.log()
+        if measured:
+            took += time.perf_counter() - begun
+            rows += sum(map(len, batches))
+            results += len(pairs)
+            touched += operator.touched - touched_before
+    return Passage(rows, results, touched, took, operator.entries)
+
+
+def _join(seconds: int) -> Join:
+    left, right = (
+        Rows(port, link, _columns(link), seconds * MICROSECONDS, internal=True)
+        for port, link in enumerate(LINKS)
+    )
+    return Join(left, right, keys=(("a_k", "b_k"),), kept=("a_k", "a_v", "b_v"))
+
+
+def _columns(link: str) -> tuple[Column, ...]:
+    return Column(f"{link}_k", pa.int64()), Column(f"{link}_v", pa.int64())
+
+
+def _changes(file: Path, link: str, seconds: int) -> Changes:
+    table = pq.read_table(file, columns=["ts", "k", "v"]).combine_chunks()
+    ts = np.asarray(table["ts"].chunk(0).cast(pa.int64()).to_numpy())
+    rows = pa.table({f"{link}_k": table["k"], f"{link}_v": table["v"]})
+    return Changes(ts, ts + seconds * MICROSECONDS, np.full(len(ts), END_OF_TIME), rows)
+
+
+def _no_expressions(table: pa.Table, expressions: Any) -> Iterator[pa.Array]:
+    raise AssertionError(f"an equality of keys needs no expressions: {expressions}")
