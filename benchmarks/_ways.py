@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming import StreamingQuery
 
 from windrow import Engine
 
@@ -183,16 +184,11 @@ def run_native_streaming(
             .trigger(availableNow=True)
             .start()
         )
-        finished = query.awaitTermination(budget)
+        finished = finishes(spark, query, budget)
         seconds = time.perf_counter() - started
-        with _silenced(spark):
-            query.stop()
     finally:
         spark.conf.unset(provider)
-    if not finished:
-        _wait_until_idle(spark)
-        return Outcome(None)
-    return Outcome(seconds, spark.read.parquet(output))
+    return Outcome(seconds, spark.read.parquet(output)) if finished else Outcome(None)
 
 
 def _micro_batches(spark: SparkSession, data: Data) -> DataFrame:
@@ -245,6 +241,16 @@ def within(spark: SparkSession, budget: int, work: Callable[[], object]) -> bool
         watch.join()
         context._jsc.clearJobGroup()
     return True
+
+
+def finishes(spark: SparkSession, query: StreamingQuery, budget: float) -> bool:
+    """Whether a streaming query comes to its end within the budget; it is stopped if it does not."""
+    finished = bool(query.awaitTermination(budget))
+    if not finished:
+        with _silenced(spark):
+            query.stop()
+        _wait_until_idle(spark)
+    return finished
 
 
 @contextmanager

@@ -154,6 +154,8 @@ def test_a_later_answer_reads_no_history(tmp_path, monkeypatch):
     read.clear()
     assert changing.view(20) == there(history, 20)
     assert sum(read) > 30
+    for at in range(50):
+        assert changing.view(at) == there(history, at)
     changing.close()
 
 

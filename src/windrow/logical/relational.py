@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.columns import EXPIRES, OP, TIME, WINDOW_END, WINDOW_START
-from windrow.cql import RSTREAM
+from windrow.cql import DSTREAM, ISTREAM, RSTREAM
 from windrow.logical.patterns import UpdatePattern
 from windrow.logical.query import BoundQuery
 from windrow.logical.tree import Rows
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
     from windrow.logical.select import SelectQuery
     from windrow.logical.tree import Node
+
+
+WHAT = {RSTREAM: "", ISTREAM: " what is new:", DSTREAM: " what is gone:"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +107,7 @@ class RelationalQuery(BoundQuery):
             readable if (readable := self.readable(o.expression)) == o.name else f"{readable} AS {o.name}"
             for o in self.outputs
         )
-        steps = [f"answer {self.delivery.lower()} {', '.join(outputs)}"]
+        steps = [f"answer{WHAT[self.delivery]} {', '.join(outputs)}"]
         steps += [f"having {self.readable(self.having)}"] if self.having else []
         return [*steps, *(str(node) for node in reversed(list(self.root.walk())))]
 

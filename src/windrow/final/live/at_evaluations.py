@@ -43,19 +43,20 @@ EVICT, TAKE_IN, TELL, DONE = range(4)
 
 
 def _follow_evaluations(
-    ts: Array, of: Array, numbers: Array, slots: Array, leaves: Array, ends: Array, expired: Array, heads: Array,
+    order: Array, first: Array, of: Array, numbers: Array, slots: Array, leaves: Array, ends: Array, expired: Array, heads: Array,
     folds: bool, nodes: Array, groups: Array, free: Array, counts: Array, changed: Array, live: Array,
     cursor: Array, program: Array, answers_to: Array, answered: Array, left: Array,
 ) -> None:  # fmt: skip
     """Go on until all is done or there is no room to write.
 
-    `ts`, `of`, `numbers` and `slots` are of the records that come: when, in which group, as which leaf, and which
-    of the `heads` it hangs on. `ends` are the instants of evaluations, and `expired` the heads of the leaves that
+    `first`, `of`, `numbers` and `slots` are of the records that come: the evaluation that sees each first, its
+    group, as which leaf, and which of the `heads` that hangs on; `order` is in which order, evaluation by
+    evaluation. `ends` are the instants of evaluations, and `expired` the heads of the leaves that
     leave before each, -1 for none. Written are the `program`; the `leaves` that records came into, ~leaf if it
     was a new one; the group of each answer, `answered`, and how many answers there are up to the end of each
     evaluation; and `left`, the group of each leaf that has gone.
     """
-    come, over, written = cursor[COME], cursor[EVALUATED], cursor[WRITTEN]
+    next_one, over, written = cursor[COME], cursor[EVALUATED], cursor[WRITTEN]
     while cursor[PHASE] != DONE:
         if cursor[PHASE] == EVICT:
             head = expired[over] if over < len(ends) else NONE
@@ -81,7 +82,10 @@ def _follow_evaluations(
                 break
             cursor[PHASE] = TAKE_IN
         if cursor[PHASE] == TAKE_IN:
-            while come < len(ts) and (over == len(ends) or ts[come] < ends[over]) and written < len(program):
+            while next_one < len(order) and written < len(program):
+                come = order[next_one]
+                if over < len(ends) and first[come] > ends[over]:
+                    break
                 group = of[come]
                 is_first = groups[group, ROOT] == NONE
                 if is_first:
@@ -108,8 +112,8 @@ def _follow_evaluations(
                     program[written, 0] = FIRST if is_first else ENTER
                 program[written, 1], program[written, 2], program[written, 3] = come, leaf, group
                 written += 1
-                come += 1
-            if come < len(ts) and (over == len(ends) or ts[come] < ends[over]):
+                next_one += 1
+            if next_one < len(order) and (over == len(ends) or first[order[next_one]] <= ends[over]):
                 break
             cursor[PHASE] = TELL
         if cursor[PHASE] == TELL:
@@ -137,7 +141,7 @@ def _follow_evaluations(
                 cursor[PHASE] = EVICT
             else:
                 cursor[PHASE] = DONE
-    cursor[COME], cursor[EVALUATED], cursor[WRITTEN] = come, over, written
+    cursor[COME], cursor[EVALUATED], cursor[WRITTEN] = next_one, over, written
 
 
 follow_evaluations = compiled(_follow_evaluations, nogil=True, **WITHOUT_REFERENCES)

@@ -31,8 +31,10 @@ if TYPE_CHECKING:
 
 NUMBER, BIT, LEFT, RIGHT, PARENT, MARKED, GROUP, NEXT = range(8)
 """The words of a node: the number of a leaf, or any beneath; the bit that its children differ in, -1 for a leaf;
-those, and what it is a child of, -1 for nothing; whether it has to be folded again; of a leaf, its group, and
-which leaf ends together with it. A cache line."""
+those, and what it is a child of, -1 for nothing; whether it has to be folded again, and which of its children have,
+as bits; of a leaf, its group, and which leaf ends together with it. A cache line."""
+ITSELF, ON_LEFT, ON_RIGHT = 1, 2, 4
+"""The bits of a mark: who looks for marked nodes need not look at others."""
 ROOT, TOUCHED, SEEN, BEHIND, PLACE = range(5)
 """The words of a group: its root, -1 if it has no leaf; whether it has changed; since when that is known; the
 number behind its last leaf; and where it stands among the groups that have leaves."""
@@ -102,10 +104,17 @@ def _no_groups(count: int) -> Array:
 
 
 def _mark(nodes: Array, counts: Array, node: int) -> None:
-    while node != NONE and nodes[node, MARKED] == 0:
-        nodes[node, MARKED] = 1
+    """Mark an inner node, and all above it."""
+    side = ITSELF
+    while node != NONE:
+        marked = nodes[node, MARKED]
+        nodes[node, MARKED] = marked | side | ITSELF
+        if marked != 0:
+            return
         counts[MARKS] += 1
-        node = nodes[node, PARENT]
+        above = nodes[node, PARENT]
+        side = ON_LEFT if above != NONE and nodes[above, LEFT] == node else ON_RIGHT
+        node = above
 
 
 mark = compiled(_mark, inline="always", **WITHOUT_REFERENCES)
@@ -137,10 +146,15 @@ def _insert(
     counts[FREE] -= 1
     inner = free[counts[FREE]]
     nodes[inner, NUMBER], nodes[inner, BIT], nodes[inner, MARKED] = number, bit, 0
+    beside = 0
     if (number >> bit) & 1:
         nodes[inner, LEFT], nodes[inner, RIGHT] = node, leaf
+        if nodes[node, MARKED] != 0:
+            beside = ON_LEFT
     else:
         nodes[inner, LEFT], nodes[inner, RIGHT] = leaf, node
+        if nodes[node, MARKED] != 0:
+            beside = ON_RIGHT
     nodes[inner, PARENT] = above
     nodes[leaf, PARENT] = inner
     nodes[node, PARENT] = inner
@@ -151,6 +165,7 @@ def _insert(
     else:
         nodes[above, RIGHT] = inner
     mark(nodes, counts, inner)
+    nodes[inner, MARKED] |= beside
     return leaf
 
 
@@ -169,9 +184,14 @@ def _remove(nodes: Array, groups: Array, free: Array, counts: Array, leaf: int) 
         groups[group, ROOT] = other
     elif nodes[above, LEFT] == inner:
         nodes[above, LEFT] = other
+        if nodes[other, MARKED] == 0:
+            nodes[above, MARKED] &= ~ON_LEFT
     else:
         nodes[above, RIGHT] = other
-    counts[MARKS] -= nodes[inner, MARKED]
+        if nodes[other, MARKED] == 0:
+            nodes[above, MARKED] &= ~ON_RIGHT
+    if nodes[inner, MARKED] != 0:
+        counts[MARKS] -= 1
     free[counts[FREE]] = inner
     counts[FREE] += 1
     mark(nodes, counts, above)
@@ -183,17 +203,19 @@ def _fold_again(nodes: Array, counts: Array, root: int, folds: bool, program: Ar
         return written
     node = root
     while True:
-        left, right = nodes[node, LEFT], nodes[node, RIGHT]
-        if nodes[left, MARKED]:
-            node = left
-        elif nodes[right, MARKED]:
-            node = right
+        marked = nodes[node, MARKED]
+        if marked & ON_LEFT:
+            nodes[node, MARKED] = marked & ~ON_LEFT
+            node = nodes[node, LEFT]
+        elif marked & ON_RIGHT:
+            nodes[node, MARKED] = marked & ~ON_RIGHT
+            node = nodes[node, RIGHT]
         else:
             nodes[node, MARKED] = 0
             counts[MARKS] -= 1
             if folds:
                 program[written, 0], program[written, 1] = COMBINE, node
-                program[written, 2], program[written, 3] = left, right
+                program[written, 2], program[written, 3] = nodes[node, LEFT], nodes[node, RIGHT]
                 written += 1
             if node == root:
                 return written

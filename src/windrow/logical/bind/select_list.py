@@ -74,8 +74,9 @@ class SelectList:
     def refuse_aggregates_in_where(self) -> None:
         """An error for an aggregate in WHERE."""
         where = self._select.args.get("where")
-        call = where and next((node for node in where.find_all(exp.Func) if self.is_aggregate(node)), None)
-        if call:
+        call = next((node for node in _own(where) if self.is_aggregate(node)), None) if where else None
+        if call is not None:
+            assert isinstance(call, exp.Func)
             raise self._scope.problem(
                 f"{function_name(call).upper()} is an aggregate and cannot stand in WHERE", call,
                 "conditions on aggregates go behind HAVING",

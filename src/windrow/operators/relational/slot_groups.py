@@ -181,7 +181,7 @@ class SlotGroups:
     def _follow(self, coming: Coming, slots: Array, ends: Array) -> Followed:
         """Let rows come and slots go, evaluation by evaluation."""
         rows, forest, folds = self._rows, self._rows.forest, self._rows.folds
-        heads = self._heads.of(slots)
+        heads = self._heads.of(slots, self._grid.slide)
         expired = self._heads.find(ends - self._grid.slide)
         if len(forest.groups) > len(self._live):
             self._live = np.concatenate(
@@ -197,6 +197,8 @@ class SlotGroups:
         cursor = np.zeros(8, np.int64)
         cursor[LIVE] = self._groups
         numbers = self._grid.numbers(slots)
+        first = self._grid.all_following(coming.ts)
+        order = _by_group(first, coming.groups)
         parts: list[tuple[Array, Records]] = []
         given = 0
         while cursor[PHASE] != DONE:
@@ -208,7 +210,7 @@ class SlotGroups:
             cursor[[WRITTEN, ANSWERS]] = 0
             over = int(cursor[EVALUATED])
             follow_evaluations(
-                coming.ts, coming.groups, numbers, heads, leaves, ends, expired, self._heads.first,
+                order, first, coming.groups, numbers, heads, leaves, ends, expired, self._heads.first,
                 folds.needs_trees, forest.nodes, forest.groups, forest.free, forest.counts, changed, self._live,
                 cursor, program, answers_to, answered, left,
             )  # fmt: skip
@@ -275,3 +277,14 @@ class SlotGroups:
             counted.contents.count_name: pa.array(counts),
         }
         return self._rows.at_rest(self._grid.needed_until(slots), counted.state.groups(pairs), columns)
+
+
+def _by_group(first: Array, groups: Array) -> Array:
+    """The places of rows by the evaluation that sees them first, then by group, and in their order: the nodes of a
+    group's tree are in the cache when its next row comes (measured: a third of the time, with 1,000 groups)."""
+    if not len(first):
+        return np.empty(0, np.int64)
+    evaluation = np.cumsum(np.diff(first, prepend=first[0]) != 0)
+    keys = evaluation * (int(groups.max()) + 1) + groups
+    # NumPy sorts short numbers by their digits.
+    return np.argsort(keys.astype(np.uint16) if keys.max() < 1 << 16 else keys, kind="stable")

@@ -30,9 +30,9 @@ class SlotHeads:
         """The last of the slots; BEGINNING if there are none."""
         return max(self._numbers, default=BEGINNING)
 
-    def of(self, slots: Array) -> Array:
+    def of(self, slots: Array, slide: int) -> Array:
         """The numbers of slots; those that had none get one."""
-        distinct, places = np.unique(slots, return_inverse=True)
+        distinct, places = _distinct(slots, slide)
         numbers = []
         for slot in distinct.tolist():
             if slot not in self._numbers:
@@ -54,3 +54,13 @@ class SlotHeads:
             number = self._numbers.pop(slot, None)
             if number is not None:
                 self._free.append(number)
+
+
+def _distinct(slots: Array, slide: int) -> tuple[Array, Array]:
+    """The different slots, and the place of each among them: without a sort, where they are close together."""
+    if not len(slots) or (last := int(slots.max()) - (least := int(slots.min()))) // slide > len(slots):
+        return np.unique(slots, return_inverse=True)
+    steps = (slots - least) // slide
+    is_there = np.zeros(last // slide + 1, bool)
+    is_there[steps] = True
+    return np.flatnonzero(is_there) * slide + least, (np.cumsum(is_there) - 1)[steps]

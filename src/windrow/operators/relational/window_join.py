@@ -216,8 +216,8 @@ class WindowJoin:
         values = [f"{key} = {row[key][0].as_py()!r}" for key in side.keys]
         which = f"with {' and '.join(values)}" if values else "as it has no equality"
         return QueryFailed(
-            f"{self._node}: more than {self._most_pairs:,} rows for one row, {which}; add an equality that fewer "
-            "rows share, make the windows shorter, or raise the bound"
+            f"{self._node}: more than {self._most_pairs:,} rows for one row, {which}; add an equality that "
+            "fewer rows share, make the windows shorter, or raise the bound"
         )
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from windrow.logical.bind.relational.parts import Result
+from windrow.logical.tree import Group
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from sqlglot import exp
@@ -71,6 +74,15 @@ class Block:
     at: exp.Expr
     conditions: list[Condition] = field(default_factory=list)
     semi_joins: list[SemiJoin] = field(default_factory=list)
+
+    @property
+    def groups(self) -> Group | None:
+        """The groups that it selects from, under the names that keys and aggregates have everywhere, if it selects
+        from groups and does nothing else."""
+        (part, *others) = self.parts.values()
+        if others or self.semi_joins or not isinstance(part, Result) or not isinstance(part.of, Group):
+            return None
+        return part.of
 
     @property
     def windows(self) -> list[TimeWindowNode]:

@@ -31,8 +31,16 @@ class Blocks:
     def __init__(self, statement: Statement) -> None:
         self.statement = statement
 
+    def below(self, query: exp.Expr, named: Named, label: str = "", *, alone: bool = False) -> Block:
+        """A sub-query; `label`: what it is called in FROM; `alone`: nothing else stands there."""
+        block = self.bind(query, named, label)
+        # The columns of groups have the same names everywhere: beside others they get names of their own.
+        return (
+            block if alone or block.groups is None else result_of(self.statement, block, label, lambda it: it)
+        )
+
     def bind(self, query: exp.Expr, named: Named, label: str = "", *, top: bool = False) -> Block:
-        """A query, with the names that it sees; `label`: what it is called in FROM."""
+        """A query, with the names that it sees."""
         while isinstance(query, exp.Subquery) and query.is_wrapper:
             query = query.this
         if not top:
@@ -43,29 +51,26 @@ class Blocks:
             sides = [self._side(one, inner, top=top) for one in sides_of(query)]
             return united(self.statement, query, sides, label)
         assert isinstance(query, exp.Select)
-        block, is_grouped = self._select(query, named, label, top=top)
-        # The columns of groups have the same names everywhere: below the top they get others.
-        return block if top or not is_grouped else result_of(self.statement, block, label, lambda it: it)
+        return self._select(query, named, label, top=top)
 
     def _side(self, query: exp.Expr, named: Named, *, top: bool) -> Block:
         """One side of a UNION; a star in it is kept as it was if results have its columns."""
         refusals.refuse_delivery(self.statement.query.text, query)
         if isinstance(query, exp.Select):
-            return self._select(query, named, "", top=top)[0]
+            return self._select(query, named, "", top=top)
         return self.bind(query, named)
 
-    def _select(self, select: exp.Select, named: Named, label: str, *, top: bool) -> tuple[Block, bool]:
-        """One SELECT, and whether what it selects are groups."""
+    def _select(self, select: exp.Select, named: Named, label: str, *, top: bool) -> Block:
+        """One SELECT."""
         block, scope, listed = self.joined(select, named)
-        is_grouped = listed.groups()
-        if is_grouped:
+        if listed.groups():
             block = group(scope, select, listed, block)
         else:
             block.items = self.items(scope, listed, self.statement.had if top else ())
         if select.args.get("distinct"):
             refusals.check_distinct(scope, block, "DISTINCT", select.args["distinct"])
-            return result_of(self.statement, block, label, Distinct), False
-        return block, is_grouped
+            return result_of(self.statement, block, label, Distinct)
+        return block
 
     def joined(
         self, select: exp.Select, named: Named, outer: BlockScope | None = None
@@ -75,7 +80,7 @@ class Blocks:
         refusals.refuse_in_select(statement.query.text, select)
         named = named.and_those_of(select)
         scope = BlockScope(statement, outer)
-        found = FromItems(select, scope, named, self.bind)
+        found = FromItems(select, scope, named, self.below)
         listed = SelectList(select, scope, statement.functions)
         listed.check_functions(statement.spark.functions())
         listed.refuse_hints("here: final aggregators are for windows that slices answer")
@@ -97,7 +102,7 @@ class Blocks:
         if block.semi_joins:
             refusals.refuse_internal(scope, block, "EXISTS, IN and LEFT SEMI JOIN")
         if len(block.parts) > 1 or block.semi_joins:
-            refusals.refuse_above_group(scope, block, "a join", select)
+            refusals.refuse_above_group(scope, block, "a join")
         refusals.refuse_endless_joins(scope, block)
         return block, scope, listed
 

@@ -7,7 +7,7 @@ they are computed from. A table belongs to the pass over the stream that it is j
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
@@ -22,14 +22,17 @@ from windrow.logical.bind.using import condition_of
 from windrow.logical.relation import Stream, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from windrow.logical.bind.relational.block import Block, Condition, SemiJoin
     from windrow.logical.bind.relational.block_scope import BlockScope
     from windrow.logical.bind.relational.parts import Part
     from windrow.logical.relation import Relation
 
-    BindQuery = Callable[[exp.Expr, "Named", str], Block]
+    class BindQuery(Protocol):
+        """Binds a sub-query of FROM."""
+
+        def __call__(self, query: exp.Expr, named: Named, label: str, *, alone: bool) -> Block: ...
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class FromItems:
         clause = select.args.get("from_") or select.args.get("from")
         if clause is None:
             raise scope.problem("a query needs FROM and a stream", select)
+        where = select.args.get("where")
+        self._alone = not select.args.get("joins") and (where is None or where.find(exp.Query) is None)
         self._add(clause.this, None)
         for join in select.args.get("joins") or ():
             self._join(join)
@@ -120,7 +125,9 @@ class FromItems:
 
     def _add_query(self, at: exp.Expr, query: exp.Expr, named: Named, alias: str) -> str:
         cte_names = [query.args.get("alias")] if isinstance(query, exp.CTE) else []
-        block = self._bind_query(query.this if isinstance(query, exp.CTE) else query, named, alias)
+        block = self._bind_query(
+            query.this if isinstance(query, exp.CTE) else query, named, alias, alone=self._alone
+        )
         self.parts |= block.parts
         self.conditions += block.conditions
         self.semi_joins += block.semi_joins

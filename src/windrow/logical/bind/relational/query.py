@@ -20,8 +20,8 @@ from windrow.logical.bind.relational.blocks import Blocks
 from windrow.logical.bind.relational.columns import EVALUATION, is_evaluation, over_edge, parts_of
 from windrow.logical.bind.relational.from_items import Named
 from windrow.logical.bind.relational.narrow import narrowed
-from windrow.logical.bind.relational.parts import Result
 from windrow.logical.bind.relational.results import exact, names_in, plain_items
+from windrow.logical.bind.relational.slices import as_aggregate
 from windrow.logical.bind.relational.statement import Statement
 from windrow.logical.query import Output
 from windrow.logical.relational import RelationalQuery
@@ -32,8 +32,10 @@ if TYPE_CHECKING:
 
     from windrow.aggregates import Function
     from windrow.cql import Query
+    from windrow.logical.aggregate import AggregateQuery
     from windrow.logical.bind.questions import Analyst
     from windrow.logical.bind.relational.block import Block, Item
+    from windrow.logical.query import BoundQuery
     from windrow.logical.relation import Relation
     from windrow.logical.tree import Node
 
@@ -44,8 +46,8 @@ def bind_relational(
     spark: Analyst,
     functions: Mapping[str, Function],
     had: Sequence[str],
-) -> RelationalQuery:
-    """The plan of a query as a tree of operators."""
+) -> RelationalQuery | AggregateQuery:
+    """The plan of a query as a tree of operators; of one that slices can answer after all, as theirs."""
     refuse_functions(query)
     statement = Statement(query, relations, spark, functions, had)
     block = Blocks(statement).bind(query.select, Named(), top=True)
@@ -54,8 +56,12 @@ def bind_relational(
     having = None
     if delivery != RSTREAM:
         root, outputs = _delivered(statement, block)
-    elif (groups := _groups(block)) is not None:
-        root, outputs, having = groups, *_over_groups(block, groups)
+    elif block.groups is not None:
+        root, (outputs, having) = block.groups, _over_groups(block)
+        sliced = as_aggregate(statement, block.groups, outputs, having)
+        if sliced is not None:
+            _refuse_names_of_times(statement, block, sliced)
+            return sliced
     else:
         root, outputs = _plain(statement, block)
     windows = statement.windows
@@ -85,7 +91,7 @@ def bind_relational(
     return bound
 
 
-def _refuse_names_of_times(statement: Statement, block: Block, bound: RelationalQuery) -> None:
+def _refuse_names_of_times(statement: Statement, block: Block, bound: BoundQuery) -> None:
     """An error for a result column that is called as one that says when a result is of."""
     for item in block.items:
         if not _is_given(item) and item.name.lower() in bound.time_columns:
@@ -108,14 +114,7 @@ def _delivered(statement: Statement, block: Block) -> tuple[Node, list[Output]]:
     return root, [Output(item.name, quoted(c.name), item.type, answer=c.name) for item, c in pairs]
 
 
-def _groups(block: Block) -> Group | None:
-    """The groups that a block selects from, if that is all that it does."""
-    (part, *others) = block.parts.values()
-    is_alone = not others and not block.semi_joins and isinstance(part, Result)
-    return part.of if is_alone and isinstance(part, Result) and isinstance(part.of, Group) else None
-
-
-def _over_groups(block: Block, groups: Group) -> tuple[list[Output], str | None]:
+def _over_groups(block: Block) -> tuple[list[Output], str | None]:
     """The SELECT list and HAVING over the answers of a GROUP BY at the top."""
     outputs = [
         Output(
@@ -127,8 +126,8 @@ def _over_groups(block: Block, groups: Group) -> tuple[list[Output], str | None]
         for item in block.items
         if not _is_given(item)
     ]
-    conditions = [over_edge(condition.expression.meant, _name) for condition in block.conditions]
-    return outputs, " AND ".join(conditions) or None
+    conditions = [condition.expression.meant for condition in block.conditions]
+    return outputs, over_edge(exp.and_(*conditions), _name) if conditions else None
 
 
 def _plain(statement: Statement, block: Block) -> tuple[Node, list[Output]]:

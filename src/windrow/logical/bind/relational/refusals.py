@@ -64,7 +64,9 @@ def refuse_sub_queries(text: str, condition: exp.Expr) -> None:
     if query is None:
         return
     if isinstance(condition, exp.Not):
-        raise StatementError(f"NOT EXISTS and NOT IN {_NEXT}: they take results back", text, *span(condition))
+        raise StatementError(
+            "NOT EXISTS and NOT IN are not supported yet: they take results back", text, *span(condition)
+        )
     if condition.find(exp.Exists, exp.In) is None:
         raise StatementError(
             "a sub-query that stands for a value is not supported yet",
@@ -116,12 +118,13 @@ def refuse_join(scope: BlockScope, join: exp.Join) -> None:
         raise scope.problem(f"{kind} JOIN {_NEXT}", join.this, "use JOIN or LEFT JOIN", name=True)
 
 
-def refuse_above_group(scope: Problems, block: Block, what: str, at: exp.Expr) -> None:
+def refuse_above_group(scope: Problems, block: Block, what: str, at: exp.Expr | None = None) -> None:
     """Anything but projection and HAVING above a GROUP BY that takes rows back."""
-    if any(part.changing for part in block.parts.values()):
+    part = next((part for part in block.parts.values() if part.changing), None)
+    if part is not None:
         raise scope.problem(
             f"{what} above a GROUP BY without SLIDE {_NEXT}: its rows are taken back whenever they change",
-            at,
+            part.at if at is None else at,
             "give the windows a SLIDE, or select from the GROUP BY alone, with WHERE",
         )
 

@@ -74,7 +74,7 @@ class SemiJoins:
         if isinstance(query, exp.Select) and not self._blocks.groups(query):
             block, _, _ = self._blocks.joined(query, self._named, self._scope)
         else:
-            block = self._blocks.bind(query, self._named)
+            block = self._blocks.below(query, self._named)
         self._add(block, [], at)
 
     def _in(self, node: exp.Expr, at: exp.Expr) -> None:
@@ -109,7 +109,7 @@ class SemiJoins:
         """The block of a sub-query behind IN, with what it selects."""
         plain = isinstance(query, exp.Select) and not query.args.get("distinct")
         if not isinstance(query, exp.Select) or not plain or self._blocks.groups(query):
-            return self._blocks.bind(query, self._named)
+            return self._blocks.below(query, self._named)
         block, scope, listed = self._blocks.joined(query, self._named, self._scope)
         block.items = self._blocks.items(scope, listed)
         return block

@@ -126,4 +126,4 @@ def _common_types(
         return list(statement.spark.describe(sql, relations).types)
     except StatementError as error:
         hint = error.hint or "CAST the columns to one type"
-        raise statement.problem(error.problem, query, hint) from error
+        raise statement.problem(error.problem.rstrip("."), query, hint) from error

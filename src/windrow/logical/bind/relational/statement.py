@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from windrow.columns import WINDOW_END, WINDOW_START, quoted
+import pyarrow as pa
+
+from windrow.columns import INSTANT, WINDOW_END, WINDOW_START, quoted
 from windrow.cql import span
 from windrow.errors import StatementError
 from windrow.logical.bind.questions import types, view_name
@@ -15,7 +17,6 @@ from windrow.logical.bind.relational.windows import Windows
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import pyarrow as pa
     from sqlglot import exp
 
     from windrow.aggregates import Function
@@ -69,6 +70,8 @@ class Statement:
         known = dict(relations)
         if any(quoted(EVALUATION) in sql for sql, _ in (*asked, *conditions)):
             known[EVALUATION] = dict.fromkeys((WINDOW_START, WINDOW_END), self.windows.time_type)
+        if any(INSTANT in sql for sql, _ in asked):  # FIRST and LAST ask every row when it was
+            known["#row"] = {INSTANT: pa.int64()}
         source = " CROSS JOIN ".join(f"{view_name(name)} AS {quoted(name)}" for name in known)
         return types(self.spark, self.query, asked, source, known, conditions=conditions)
 

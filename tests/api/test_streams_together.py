@@ -1,0 +1,168 @@
+"""Streams that a query reads together: one that is ahead waits for the others, one that is idle holds nobody back,
+and a query that comes late begins when its windows are full."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import windrow
+from tests.harness.micro_batches import feeding
+from tests.streams import Files
+from windrow.logical import Stream
+from windrow.runtime.home.records import Progress
+from windrow.runtime.home.watermark import is_silent, joint
+
+SECOND = 1_000_000
+DELAY = 2
+SCHEMA = pa.schema([("ts", pa.timestamp("us", "UTC")), ("k", pa.int64()), ("v", pa.int64())])
+JOIN = "FROM a [RANGE 10 SECONDS] AS a JOIN b [RANGE 6 SECONDS] AS b ON a.k = b.k"
+LATER = {
+    "joined": f"SELECT a.k, a.v, b.v AS w {JOIN}",
+    "distinct": "SELECT DISTINCT k FROM a [RANGE 10 SECONDS]",
+    "counted": f"SELECT a.k, COUNT(*) AS n {JOIN} GROUP BY a.k",
+    "news": f"SELECT ISTREAM a.k, a.v, b.v AS w {JOIN}",
+    "evaluated": "SELECT k, v FROM a [RANGE 10 SECONDS SLIDE 4 SECONDS INTERNAL]",
+}
+
+
+class Clock:
+    """A clock that stands still until it is set."""
+
+    now = 1_000_000.0
+
+    def __call__(self):
+        return self.now
+
+
+def rows(first, last, step=1):
+    """A row every so many seconds, three keys."""
+    seconds = range(first, last, step)
+    columns = [[s * SECOND for s in seconds], [s % 3 for s in seconds], list(seconds)]
+    return pa.table(columns, schema=pa.schema([("ts", pa.int64()), *list(SCHEMA)[1:]])).cast(SCHEMA)
+
+
+def engine_in(spark, home, clock=None, **options):
+    engine = windrow.Engine(home, spark=spark, nodes=1, **({} if clock is None else {"clock": clock}))
+    for name in ("a", "b"):
+        empty = spark.createDataFrame(SCHEMA.empty_table())
+        engine.stream(name, empty, timestamp="ts", delay=f"{DELAY} seconds", **options)
+    return engine
+
+
+def instants(table, name):
+    return table[name].cast(pa.int64()).to_pylist()
+
+
+def later_than(table, name, at):
+    """The rows of which an instant is later than one."""
+    return Counter(repr(row) for row, when in zip(table.to_pylist(), instants(table, name), strict=True) if when > at)
+
+
+def answer_at(changes, at):
+    """What is there at an instant, from the changes of a query."""
+    names = [name for name in changes.column_names if name not in ("_op", "_ts", "_exp")]
+    found = Counter()
+    for row, ts, exp in zip(changes.to_pylist(), instants(changes, "_ts"), instants(changes, "_exp"), strict=True):
+        if ts <= at and (exp is None or at < exp):
+            found[tuple(row[name] for name in names)] += row["_op"]
+    return Counter({row: times for row, times in found.items() if times})
+
+
+@pytest.fixture(scope="module")
+def latecomers(spark, tmp_path_factory):
+    """Queries that were there from the beginning, and others of the same text that came later: their results, and
+    the second up to which these had missed rows."""
+    with engine_in(spark, tmp_path_factory.mktemp("late") / "home") as engine:
+        for name, sql in LATER.items():
+            engine.query(f"{name}_whole", sql)
+        with feeding(engine, "a", "b") as feed:
+            feed.together({"a": (spark.createDataFrame(rows(0, 20)), 0), "b": (spark.createDataFrame(rows(0, 15)), 0)})
+            for name, sql in LATER.items():
+                engine.query(name, sql)
+            batches = [(20, 26, 15, 31), (26, 33, 31, 32), (33, 50, 32, 47)]
+            for number, (a, to_a, b, to_b) in enumerate(batches, start=1):
+                frames = (rows(a, to_a), rows(b, to_b))
+                feed.together({n: (spark.createDataFrame(f), number) for n, f in zip("ab", frames, strict=True)})
+            for name in ("a", "b"):
+                feed.seal(name)
+        yield {name: engine.results(name).toArrow() for name in engine.queries}
+
+
+@pytest.mark.parametrize("name", ["joined", "distinct", "counted"])
+def test_a_query_that_comes_late_begins_with_the_answer_of_full_windows(latecomers, name):
+    opens = (19 + 10) * SECOND
+    later, whole = latecomers[name], latecomers[f"{name}_whole"]
+    assert min(instants(later, "_ts")) == opens
+    assert all(op == 1 for op, ts in zip(later["_op"].to_pylist(), instants(later, "_ts"), strict=True) if ts == opens)
+    for at in sorted({opens, *(ts for ts in instants(whole, "_ts") if ts > opens)}):
+        assert answer_at(later, at) == answer_at(whole, at), at
+
+
+def test_what_is_new_begins_with_nothing(latecomers):
+    opens = (19 + 10) * SECOND
+    later, whole = latecomers["news"], latecomers["news_whole"]
+    assert Counter(map(repr, later.to_pylist())) == later_than(whole, "_ts", opens) != Counter()
+
+
+def test_evaluations_are_answered_when_their_windows_begin_after_the_query_came(latecomers):
+    later, whole = latecomers["evaluated"], latecomers["evaluated_whole"]
+    expected = later_than(whole, "window_end", (19 + 10) * SECOND)
+    assert Counter(map(repr, later.to_pylist())) == expected != Counter()
+
+
+def test_a_row_behind_a_query_that_went_on_while_its_stream_was_idle_is_late_for_it_alone(spark, tmp_path):
+    clock = Clock()
+    with engine_in(spark, tmp_path / "home", clock, idle_timeout="1 minute") as engine:
+        engine.query("pairs", LATER["joined"])
+        engine.query("others", "SELECT k, v FROM a [RANGE 10 SECONDS]")
+        with feeding(engine, "a", "b", clock=clock) as feed:
+            feed.together({"a": (spark.createDataFrame(rows(0, 5)), 0), "b": (spark.createDataFrame(rows(0, 5)), 0)})
+            clock.now += 60
+            feed.beat()  # stream a is idle, and its watermark at 4 s + 1 minute - 2 s
+            feed.together({"b": (spark.createDataFrame(rows(5, 201, 5)), 1)})
+            feed.together({"a": (spark.createDataFrame(rows(100, 250, 50)), 1)})
+            for name in ("a", "b"):
+                feed.seal(name)
+        late = engine.late("a").select("v", "_query", "_late_by").collect()
+        assert [(row.v, row._query, row._late_by.total_seconds()) for row in late] == [(100, "pairs", 98), (150, "pairs", 48)]
+        pairs = engine.results("pairs").toArrow()
+        assert not {100, 150} & set(pairs["v"].to_pylist())
+        assert {100, 150, 200} <= set(engine.results("others").toArrow()["v"].to_pylist())
+
+
+def test_an_idle_stream_that_never_showed_a_row_holds_nobody_back():
+    stream = Stream("s", {}, "ts", idle_timeout=60 * SECOND)
+    assert not is_silent(stream, Progress(), 59.0, 0.0)
+    assert is_silent(stream, Progress(), 60.0, 0.0)
+    assert not is_silent(stream, Progress(latest=3, watermark=1), 60.0, 0.0)
+    shown, silent = Progress(latest=9, watermark=7), Progress(idle=True)
+    assert joint([shown, Progress()]) is None
+    assert joint([shown, silent]) == 7
+    assert joint([silent]) is None
+
+
+def test_a_stream_that_is_ahead_waits_for_the_others(spark, tmp_path):
+    """No batch is taken of a stream that has come further than one that still has rows."""
+    files = {name: Files(spark, tmp_path / name) for name in ("a", "b")}
+    pieces = {"a": [(0, 10), (10, 20), (20, 30), (30, 40)], "b": [(0, 35), (35, 36), (36, 60)]}
+    for name, some in pieces.items():
+        for first, last in some:
+            pq.write_table(rows(first, last), tmp_path / "staged")
+            files[name].receive(tmp_path / "staged")
+    told = []
+    with windrow.Engine(tmp_path / "home", spark=spark, nodes=1) as engine:
+        for name, some in files.items():
+            engine.stream(name, some.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
+        engine.query("pairs", LATER["joined"])
+        engine.on_epoch = lambda report: told.append((report.stream, report.watermark))
+        engine.run(seal=False)
+    reached, left = dict.fromkeys(files, -1), {name: len(some) for name, some in pieces.items()}
+    for name, watermark in told:
+        (other,) = set(files) - {name}
+        assert reached[name] <= reached[other] or left[other] == 0, told
+        reached[name], left[name] = watermark, left[name] - 1
+    assert left == {"a": 0, "b": 0}
