@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 OVERLAP = 60
 SECOND = 1_000_000
-COLUMNS = ("k", "n", "total")
+COLUMNS = ("p", "n", "total")
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Evaluated:
 def statement() -> str:
     """The query."""
     window = f"[RANGE {OVERLAP} SECONDS SLIDE 1 SECOND]"
-    return f"SELECT a.k, COUNT(*) AS n, SUM(b.v) AS total FROM a {window}, b {window} WHERE a.k = b.k GROUP BY a.k"
+    return f"SELECT a.p, COUNT(*) AS n, SUM(b.v) AS total FROM a {window}, b {window} WHERE a.k = b.k GROUP BY a.p"
 
 
 def run_evaluations(spark: SparkSession, links: Links, asked: int, scratch: Path) -> Evaluated:
@@ -64,7 +64,7 @@ def run_evaluations(spark: SparkSession, links: Links, asked: int, scratch: Path
     for end, (_, expected) in theirs.items():
         if any(not np.array_equal(ours[end][name], expected[name]) for name in COLUMNS):
             raise WrongAnswer(f"the evaluation after {end} s is not the one that DuckDB recomputes")
-    mean = round(float(np.mean([len(expected["k"]) for _, expected in theirs.values()])))
+    mean = round(float(np.mean([len(expected["p"]) for _, expected in theirs.values()])))
     return Evaluated(_each(epochs, links), tuple(took for took, _ in theirs.values()), mean, len(theirs))
 
 
@@ -83,17 +83,17 @@ def _recomputed(links: Links, ends: list[int]) -> dict[int, tuple[float, Mapping
         for link in LINKS:
             files = links.files_of(link) / "*.parquet"
             database.execute(
-                f"CREATE TABLE {link} AS SELECT epoch_us(ts) AS ts, k, v FROM read_parquet('{files}') ORDER BY ts"
+                f"CREATE TABLE {link} AS SELECT epoch_us(ts) AS ts, k, p, v FROM read_parquet('{files}') ORDER BY ts"
             )
         for end in (ends[0], *ends):  # the first is to warm up
             until = FIRST + end * SECOND
             inside = " AND ".join(f"{s}.ts >= {until - OVERLAP * SECOND} AND {s}.ts < {until}" for s in LINKS)
             begun = time.perf_counter()
             answer = database.sql(
-                "SELECT a.k, count(*) AS n, sum(b.v)::BIGINT AS total "
-                f"FROM a, b WHERE a.k = b.k AND {inside} GROUP BY a.k"
+                "SELECT a.p, count(*) AS n, sum(b.v)::BIGINT AS total "
+                f"FROM a, b WHERE a.k = b.k AND {inside} GROUP BY a.p"
             ).to_arrow_table()
-            found[end] = (time.perf_counter() - begun, _by_key(answer))
+            found[end] = (time.perf_counter() - begun, _by_protocol(answer))
     return found
 
 
@@ -101,9 +101,9 @@ def _of_evaluations(answers: DataFrame, ends: list[int]) -> dict[int, Mapping[st
     at = (F.unix_micros("window_end") - FIRST) / SECOND
     rows = answers.select(at.cast("long").alias("at"), *COLUMNS).where(F.col("at").isin(ends)).toArrow()
     when = rows["at"].to_numpy()
-    return {end: _by_key(rows.filter(pa.array(when == end))) for end in ends}
+    return {end: _by_protocol(rows.filter(pa.array(when == end))) for end in ends}
 
 
-def _by_key(answer: pa.Table) -> Mapping[str, Array]:
-    ordered = answer.sort_by("k")
+def _by_protocol(answer: pa.Table) -> Mapping[str, Array]:
+    ordered = answer.sort_by("p")
     return {name: ordered[name].to_numpy() for name in COLUMNS}

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 LINKS = ("a", "b")
-SCHEMA = "ts TIMESTAMP, k BIGINT, v BIGINT"
+SCHEMA = "ts TIMESTAMP, k BIGINT, p INT, v BIGINT"
+PROTOCOLS = 16
+"""How many values the column p has."""
 FIRST = 1_704_067_200_000_000
 """When the first row comes: microseconds, a multiple of every SLIDE in use."""
 
@@ -77,6 +79,7 @@ def write_link(size: Size, path: Path, link: str, keys: Array) -> None:
         {
             "ts": pa.array(begin + size.step * np.arange(size.rows), pa.timestamp("us", "UTC")),
             "k": keys.astype(np.int64),
+            "p": generator.integers(0, PROTOCOLS, size.rows, np.int32),
             "v": generator.integers(0, 1_000_000_000, size.rows),
         }
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections import Counter
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -25,12 +25,13 @@ from tests.changes_at_rest import (
     there,
 )
 from tests.examples import examples
-from tests.harness.on_disk import add_query, committed_files
+from tests.harness.on_disk import add_query, committed_query
 from windrow.columns import BEGINNING, END_OF_TIME
 from windrow.errors import WindrowError
 from windrow.runtime.home import compaction, home
 from windrow.runtime.home.declarations import AnswerKind, declared_kind
 from windrow.runtime.home.records import Progress
+from windrow.runtime.home.results import answers_since
 from windrow.runtime.home.views import parsed_instant
 
 VALUES = st.tuples(
@@ -130,6 +131,51 @@ def test_results_that_never_end_go_by_their_time(spark, tmp_path):
     assert before == changing.view() == there(history[-3:], 11)
     left = [pq.read_table(changing.home.path / file.path) for file in changing.home.catalog.files("results")]
     assert sum(map(len, left)) < 8
+    changing.close()
+
+
+def test_the_changes_that_are_kept_sum_up_to_the_answer(spark, tmp_path):
+    """As in a database of one's own, with housekeeping and without."""
+    changing = Changing(tmp_path / "home", retain=5, queries=["q"])
+    stays, ends = Life(("stays", 1.0, None), 0), Life(("ends", 1.0, None), 1, 11, 18)
+    history = [
+        stays,
+        ends,
+        *(Life((str(n), 1.0, None), n, n + 3, n + 3 if n % 2 else None) for n in range(13)),
+    ]
+    for until in range(1, 14):
+        changing.lives(until, history)
+    engine = windrow.Engine(tmp_path / "home", spark=spark)
+    edge = changing.home.catalog.query("q").retained_from
+    for _ in range(2):
+        found = engine.results("q").toArrow()
+        rows = found.set_column(1, "_ts", found["_ts"].cast(pa.int64()))
+        rows = rows.set_column(2, "_exp", rows["_exp"].cast(pa.int64())).to_pylist()
+        for at in range(edge, 13):
+            net = Counter()
+            for row in rows:
+                if row["_ts"] <= at and (row["_exp"] is None or at < row["_exp"]):
+                    net[repr({name: row[name] for name, _ in COLUMNS})] += row["_op"]
+            assert sorted(net.elements()) == there(history, at)
+        changing.compact()
+    assert {row.k for row in engine.results("q", last="2 microseconds").collect()} < {
+        row["k"] for row in rows
+    }
+    engine.close()
+    changing.close()
+
+
+def test_a_sink_that_missed_changes_gets_each_epoch_whole_from_merged_files(tmp_path):
+    changing = Changing(tmp_path / "home", queries=["q"])
+    history = [Life(("stays", 1.0, None), 0), *(Life((str(n), 1.0, None), n, n + 3) for n in range(16))]
+    for until in range(1, 17):
+        changing.lives(until, history)
+    (query,) = changing.home.catalog.queries()
+    before = [(epoch, bits(rows.to_pylist())) for epoch, rows in answers_since(changing.home, query, 2)]
+    changing.compact()
+    after = [(epoch, bits(rows.to_pylist())) for epoch, rows in answers_since(changing.home, query, 2)]
+    assert after == before
+    assert [epoch for epoch, _ in after] == list(range(3, 16))
     changing.close()
 
 
@@ -234,7 +280,6 @@ def test_before_it_began_it_has_none_and_an_earlier_life_does_not_count(tmp_path
     changing = Changing(tmp_path / "home", schema_of(AnswerKind("changes", pattern="strict", longest=10)))
     old, new = Life(("old", 1.0, None), 1), Life(("new", 1.0, None), 25)
     changing.lives(20, [old], [])
-    changing.queries[0] = replace(changing.queries[0])
     with changing.home.catalog.transaction() as database:
         database.execute("UPDATE queries SET complete_after = 15 WHERE name = 'q'")
     changing.lives(40, [old, new], [])
@@ -333,12 +378,14 @@ def test_what_an_engine_registers_declares_what_its_answers_are(spark, tmp_path)
     engine.query("q", "SELECT id FROM s [RANGE 20 SECONDS SLIDE 10 SECONDS OFFSET 3 SECONDS] WHERE id < 30 "
                       "GROUP BY id")  # fmt: skip
     engine.query("rows", "SELECT id FROM s")
-    kinds = {query.name: declared_kind(query.schema) for query in engine._home.catalog.queries()}
-    assert kinds["q"].slide == 10 * SECOND
+    kinds = {name: declared_kind(committed_query(tmp_path / "home", name).schema) for name in ("q", "rows")}
+    assert kinds == {
+        "q": AnswerKind("evaluations", slide=10 * SECOND, offset=3 * SECOND, longest=20 * SECOND),
+        "rows": AnswerKind("rows"),
+    }
     engine.run(seal=True)
     assert sorted(row.id for row in engine.view("q", at="1970-01-01 00:00:40").collect()) == list(
         range(13, 30)
     )
     assert engine.view("q", at="1970-01-01 00:01:00").collect() == []
-    assert committed_files(tmp_path / "home", "results")
     engine.close()

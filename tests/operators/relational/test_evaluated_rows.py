@@ -62,6 +62,19 @@ def test_rows_that_never_end_are_given_once_more_when_all_else_is_over():
     assert play(evaluate(10), rows, [Cut(35, restored=True), Cut(39, restored=True, drops=True)]) == told
 
 
+def test_a_row_that_never_ends_is_given_once_if_nothing_else_comes():
+    alone = Row(3, END_OF_TIME, END_OF_TIME, (1.0, "a"))
+    never_there = Row(45, 45, 45, (2.0, "b"))
+    assert {row.ts for row in play(evaluate(10), [alone])} == {9}
+    assert {row.ts for row in play(evaluate(10), [alone, never_there])} == {9}
+
+
+def test_an_end_that_is_known_before_a_row_comes_that_never_ends_is_a_change():
+    rows = [Row(3, 34, 34, (1.0, "a")), Row(12, END_OF_TIME, END_OF_TIME, (2.0, "b"))]
+    told = play(evaluate(10), rows, [Cut(12, restored=True)])
+    assert {row.ts for row in told if row.value[1] == "b"} == {19, 29, 39}
+
+
 def test_a_row_is_there_until_the_instant_at_which_it_ends():
     rows = [Row(9, 30, 30, (1.0, "a")), Row(10, 29, 29, (2.0, "b"))]
     told = play(evaluate(10), rows)

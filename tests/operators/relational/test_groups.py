@@ -1,10 +1,10 @@
-"""GROUP BY over rows that know when they end: recomputed over what is alive, and alike for every cut and restart."""
+"""GROUP BY over rows that know when they end: recomputed over what is alive, and alike for every cut and
+restart."""
 
 from __future__ import annotations
 
 import math
 from collections import Counter
-from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +67,9 @@ def told(given):
     """Changes as rows, in an order of their own; floats by their bits."""
     ops = np.ones(len(given), np.int8) if given.op is None else given.op
     columns = [map(spelled, column.to_pylist()) for column in given.rows.columns]
-    return list(zip(given.ts.tolist(), ops.tolist(), given.live.tolist(), given.exp.tolist(), *columns, strict=True))
+    return list(
+        zip(given.ts.tolist(), ops.tolist(), given.live.tolist(), given.exp.tolist(), *columns, strict=True)
+    )
 
 
 def spelled(value):
@@ -77,7 +79,8 @@ def spelled(value):
 
 
 def played(node, rows, cuts, restarts=(), shuffle=False):
-    """All that an operator tells, when time is cut there, and it goes on from what it logged where it restarts."""
+    """All that an operator tells, when time is cut there, and it goes on from what it logged where it
+    restarts."""
     state, logged, all_told, after = Groups(node), {}, [], None
     for cut in [*sorted(set(cuts)), END_OF_TIME]:
         batch = [row for row in rows if (after is None or row[0] >= after) and row[0] < cut]
@@ -175,7 +178,9 @@ def rows_of(values, most=40):
 cuts = st.lists(st.integers(-60, 200), max_size=6)
 
 
-@pytest.mark.parametrize("aggregates", [RECORDS, COUNTED, (COUNT, WHOLE), ()], ids=["records", "counted", "totals", "none"])
+@pytest.mark.parametrize(
+    "aggregates", [RECORDS, COUNTED, (COUNT, WHOLE), ()], ids=["records", "counted", "totals", "none"]
+)
 @given(rows=rows_of(exact), cuts=cuts, restarts=cuts, internal=st.booleans())
 def test_every_change_is_told(aggregates, rows, cuts, restarts, internal):
     """Whatever comes and goes, cut anywhere, and restarted anywhere."""
@@ -184,7 +189,9 @@ def test_every_change_is_told(aggregates, rows, cuts, restarts, internal):
     assert got == at_changes(aggregates, rows, internal=internal)
 
 
-@pytest.mark.parametrize("aggregates", [RECORDS, COUNTED, (COUNT, WHOLE), ()], ids=["records", "counted", "totals", "none"])
+@pytest.mark.parametrize(
+    "aggregates", [RECORDS, COUNTED, (COUNT, WHOLE), ()], ids=["records", "counted", "totals", "none"]
+)
 @given(
     rows=rows_of(exact),
     cuts=cuts,

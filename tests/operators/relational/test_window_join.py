@@ -88,7 +88,7 @@ def pairs(node, left, right):
 
 
 def restarted(node, operator, log, until, **options):
-    """The same operator in another process, which has only the log."""
+    """An operator that has only the log of another, and goes on from where that stopped."""
     for name, table in operator.log().items():
         log.setdefault(name, []).append(table)
     again = WindowJoin(node, condition, **options)
@@ -235,3 +235,36 @@ def test_gives_memory_back_and_logs_each_row_once():
     operator.advance(none, 200_000)
     assert operator.entries == 0
     assert not operator.log()
+
+
+def test_a_key_that_never_meets_another_is_cleaned_too():
+    node = join(pa.int64(), (100, 100))
+    operator, none = WindowJoin(node, condition), changes(node.right, [])
+    most = []
+    for begin in range(0, 20_000, 100):
+        rows = [(ts, ts + 100, ts + 100, 1, ts) for ts in range(begin, begin + 100)]
+        operator.advance([changes(node.left, rows), none], begin + 100)
+        operator.log()
+        most.append(operator.bytes)
+    assert max(most) <= 2 * max(most[:10])
+
+
+def test_goes_on_from_tables_in_any_order():
+    """As those of several nodes are, each of which has held a part of the keys."""
+    node = join(pa.int64(), (100, 100))
+    left, right = large(200, 100, 5, seed=3)
+    operator = WindowJoin(node, condition)
+    found, logs = [], {"left": [], "right": []}
+    for begin in range(0, 120, 40):
+        inputs = [
+            changes(node.left, left[begin : begin + 40]),
+            changes(node.right, right[begin : begin + 40]),
+        ]
+        found += told(operator.advance(inputs, begin + 40))
+        for name, table in operator.log().items():
+            logs[name].insert(0, table)
+    operator = WindowJoin(node, condition)
+    operator.restore(logs, 120)
+    assert operator.entries == 2 * 99
+    found += told(operator.advance([changes(node.left, left[120:]), changes(node.right, right[120:])], 400))
+    assert Counter(found) == Counter(pairs(node, left, right))

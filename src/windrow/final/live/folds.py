@@ -1,11 +1,12 @@
-"""The records of a forest's nodes, for each operation: what the program that a forest writes down makes of them.
+"""The records of a forest's nodes, for each operation: what the program that a forest writes down makes of
+them.
 
 An operation with an exact inverse keeps a total for each group, to which a record is added when it comes, and
 from which its leaf is taken when it goes; any other folds the nodes of the trees again. Nothing is ever taken
 out of a sum of floats.
 
-Cost: a combination for each instruction of the program, of which totals need only those that are about leaves.
-"""
+Cost: a combination for each instruction of the program, of which totals need only those that are about
+leaves."""
 
 from __future__ import annotations
 

@@ -1,13 +1,14 @@
-"""A tree for each group over numbered leaves that come and go in any order: a trie of the bits of their numbers.
+"""A tree for each group over numbered leaves that come and go in any order: a trie of the bits of their
+numbers.
 
-A node stands for an aligned block of 2^k numbers, and is there only if both halves of the block have leaves. So
-the shape of a tree follows from the numbers of its leaves alone, and with it the order in which records are
-folded: neither what was there before, nor how much room there is, nor how a stream was cut shows in the bits of
-a sum of floats.
+A node stands for an aligned block of 2^k numbers, and is there only if both halves of the block have leaves.
+So the shape of a tree follows from the numbers of its leaves alone, and with it the order in which records
+are folded: neither what was there before, nor how much room there is, nor how a stream was cut shows in the
+bits of a sum of floats.
 
-Here is only the shape. What is to be folded is written down as a program (the kinds of instructions below), which
-`folds.py` follows for each operation. Nodes whose leaves have changed are marked, up to the root, and folded
-again once, when somebody asks.
+Here is only the shape. What is to be folded is written down as a program (the kinds of instructions below),
+which `folds.py` follows for each operation. Nodes whose leaves have changed are marked, up to the root, and
+folded again once, when somebody asks.
 
 | | |
 |---|---|
@@ -30,16 +31,19 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 NUMBER, BIT, LEFT, RIGHT, PARENT, MARKED, GROUP, NEXT = range(8)
-"""The words of a node: the number of a leaf, or any beneath; the bit that its children differ in, -1 for a leaf;
-those, and what it is a child of, -1 for nothing; whether it has to be folded again, and which of its children have,
-as bits; of a leaf, its group, and which leaf ends together with it. A cache line."""
-ITSELF, ON_LEFT, ON_RIGHT = 1, 2, 4
-"""The bits of a mark: who looks for marked nodes need not look at others."""
+"""The words of a node: the number of a leaf, or any beneath; the bit that its children differ in, -1 for a
+leaf; those, and what it is a child of, -1 for nothing; whether it has to be folded again; of a leaf, its
+group, and which leaf ends together with it. A cache line."""
 ROOT, TOUCHED, SEEN, BEHIND, PLACE = range(5)
 """The words of a group: its root, -1 if it has no leaf; whether it has changed; since when that is known; the
 number behind its last leaf; and where it stands among the groups that have leaves."""
-FREE, MARKS = range(2)
-"""What is counted of all trees: nodes that are free, and nodes that are marked."""
+FREE, MARKS, BUCKETS = range(3)
+"""What is counted of all trees: nodes that are free, and marks; and marks by their bits, when they are
+sorted."""
+BITS = 63
+"""Numbers have so many."""
+NODE_BITS, NODE = 32, (1 << 32) - 1
+"""A mark is the bit of a node, and the node in so many bits."""
 FIRST, ENTER, MERGE, LEAVE, COMBINE, ANSWER = range(6)
 """The kinds of instructions, and what they are about: the first leaf of a group, or another, gets a record
 (record, leaf, group); a record is merged into a leaf (the same); a leaf leaves (itself, its group); a node is
@@ -56,7 +60,10 @@ class Forest:
         self.nodes = np.zeros((FEWEST, 8), np.int64)
         self.groups = _no_groups(FEWEST)
         self.free = np.arange(FEWEST)[::-1].copy()
-        self.counts = np.array([FEWEST, 0])
+        self.counts = np.zeros(BUCKETS + BITS, np.int64)
+        self.counts[FREE] = FEWEST
+        self.marks = np.empty((4 * BITS, 2), np.int64)
+        """The nodes that are marked, behind their bits, and room to sort them."""
 
     @property
     def used(self) -> int:
@@ -66,7 +73,17 @@ class Forest:
     @property
     def bytes(self) -> int:
         """How much memory the shapes take."""
-        return self.nodes.nbytes + self.groups.nbytes + self.free.nbytes
+        return self.nodes.nbytes + self.groups.nbytes + self.free.nbytes + self.marks.nbytes
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array, Array]:
+        """What kernels take."""
+        return self.nodes, self.groups, self.free, self.counts, self.marks
+
+    @property
+    def lacks_room(self) -> bool:
+        """Whether not even one more leaf can be put in."""
+        return bool(self.counts[FREE] < 2)
 
     def reserve(self, leaves: int, groups: int) -> None:
         """Make room for so many more leaves, and for groups below a number."""
@@ -83,6 +100,11 @@ class Forest:
         if groups > len(self.groups):
             more = max(groups, 2 * len(self.groups)) - len(self.groups)
             self.groups = np.concatenate([self.groups, _no_groups(more)])
+
+    def reserve_marks(self) -> None:
+        """Make room for the marks that come and go of a leaf may leave."""
+        if self.counts[MARKS] + 2 * BITS > len(self.marks):
+            self.marks = np.concatenate([self.marks, np.empty_like(self.marks)])
 
     def take(self, leaves: int) -> Array:
         """So many free nodes, for leaves that will be put in; there must be room."""
@@ -103,33 +125,28 @@ def _no_groups(count: int) -> Array:
     return groups
 
 
-def _mark(nodes: Array, counts: Array, node: int) -> None:
+def _mark(nodes: Array, counts: Array, marks: Array, node: int) -> None:
     """Mark an inner node, and all above it."""
-    side = ITSELF
-    while node != NONE:
-        marked = nodes[node, MARKED]
-        nodes[node, MARKED] = marked | side | ITSELF
-        if marked != 0:
-            return
+    while node != NONE and nodes[node, MARKED] == 0:
+        nodes[node, MARKED] = 1
+        marks[counts[MARKS], 0] = nodes[node, BIT] << NODE_BITS | node
         counts[MARKS] += 1
-        above = nodes[node, PARENT]
-        side = ON_LEFT if above != NONE and nodes[above, LEFT] == node else ON_RIGHT
-        node = above
+        node = nodes[node, PARENT]
 
 
 mark = compiled(_mark, inline="always", **WITHOUT_REFERENCES)
 
 
 def _insert(
-    nodes: Array, groups: Array, free: Array, counts: Array, group: int, number: int, leaf: int
-) -> int:
+    nodes: Array, groups: Array, free: Array, counts: Array, marks: Array, group: int, number: int, leaf: int
+) -> int:  # fmt: skip
     """Put in a leaf, or find that with its number, which is returned; its path is marked."""
     above, node = NONE, groups[group, ROOT]
     while node != NONE:
         if (number ^ nodes[node, NUMBER]) >> (nodes[node, BIT] + 1) != 0:
             break
         if nodes[node, BIT] == NONE:
-            mark(nodes, counts, nodes[node, PARENT])
+            mark(nodes, counts, marks, nodes[node, PARENT])
             return node
         above = node
         node = nodes[node, RIGHT] if (number >> nodes[node, BIT]) & 1 else nodes[node, LEFT]
@@ -146,15 +163,10 @@ def _insert(
     counts[FREE] -= 1
     inner = free[counts[FREE]]
     nodes[inner, NUMBER], nodes[inner, BIT], nodes[inner, MARKED] = number, bit, 0
-    beside = 0
     if (number >> bit) & 1:
         nodes[inner, LEFT], nodes[inner, RIGHT] = node, leaf
-        if nodes[node, MARKED] != 0:
-            beside = ON_LEFT
     else:
         nodes[inner, LEFT], nodes[inner, RIGHT] = leaf, node
-        if nodes[node, MARKED] != 0:
-            beside = ON_RIGHT
     nodes[inner, PARENT] = above
     nodes[leaf, PARENT] = inner
     nodes[node, PARENT] = inner
@@ -164,12 +176,11 @@ def _insert(
         nodes[above, LEFT] = inner
     else:
         nodes[above, RIGHT] = inner
-    mark(nodes, counts, inner)
-    nodes[inner, MARKED] |= beside
+    mark(nodes, counts, marks, inner)
     return leaf
 
 
-def _remove(nodes: Array, groups: Array, free: Array, counts: Array, leaf: int) -> None:
+def _remove(nodes: Array, groups: Array, free: Array, counts: Array, marks: Array, leaf: int) -> None:
     """Take out a leaf; what is left of its path is marked."""
     group, inner = nodes[leaf, GROUP], nodes[leaf, PARENT]
     free[counts[FREE]] = leaf
@@ -184,42 +195,52 @@ def _remove(nodes: Array, groups: Array, free: Array, counts: Array, leaf: int) 
         groups[group, ROOT] = other
     elif nodes[above, LEFT] == inner:
         nodes[above, LEFT] = other
-        if nodes[other, MARKED] == 0:
-            nodes[above, MARKED] &= ~ON_LEFT
     else:
         nodes[above, RIGHT] = other
-        if nodes[other, MARKED] == 0:
-            nodes[above, MARKED] &= ~ON_RIGHT
-    if nodes[inner, MARKED] != 0:
-        counts[MARKS] -= 1
+    nodes[inner, MARKED] = 0
     free[counts[FREE]] = inner
     counts[FREE] += 1
-    mark(nodes, counts, above)
+    mark(nodes, counts, marks, above)
 
 
-def _fold_again(nodes: Array, counts: Array, root: int, folds: bool, program: Array, written: int) -> int:
-    """Write down how the marked nodes of a tree are folded, children before parents; returns where it ends."""
-    if nodes[root, MARKED] == 0:
+def _fold_again(
+    nodes: Array, counts: Array, marks: Array, folds: bool, program: Array, written: int
+) -> int:  # fmt: skip
+    """Write down how the marked nodes of all trees are folded, children before parents; returns where it
+    ends."""
+    count = counts[MARKS]
+    counts[MARKS] = 0
+    if not folds:
+        for at in range(count):
+            nodes[marks[at, 0] & NODE, MARKED] = 0
         return written
-    node = root
-    while True:
-        marked = nodes[node, MARKED]
-        if marked & ON_LEFT:
-            nodes[node, MARKED] = marked & ~ON_LEFT
-            node = nodes[node, LEFT]
-        elif marked & ON_RIGHT:
-            nodes[node, MARKED] = marked & ~ON_RIGHT
-            node = nodes[node, RIGHT]
-        else:
+    ascends = True
+    for at in range(1, count):
+        ascends &= marks[at, 0] >> NODE_BITS >= marks[at - 1, 0] >> NODE_BITS
+    if not ascends:
+        # By bits, in which children are below their parents, so that no node waits for one to come to the cache.
+        for bit in range(BITS):
+            counts[BUCKETS + bit] = 0
+        for at in range(count):
+            counts[BUCKETS + (marks[at, 0] >> NODE_BITS)] += 1
+        begin = 0
+        for bit in range(BITS):
+            begin += counts[BUCKETS + bit]
+            counts[BUCKETS + bit] = begin - counts[BUCKETS + bit]
+        for at in range(count):
+            bit = marks[at, 0] >> NODE_BITS
+            marks[counts[BUCKETS + bit], 1] = marks[at, 0]
+            counts[BUCKETS + bit] += 1
+    for at in range(count):
+        mark = marks[at, 0] if ascends else marks[at, 1]
+        node = mark & NODE
+        # A node that was taken out, and put in elsewhere, has a mark of its own there.
+        if nodes[node, MARKED] != 0 and nodes[node, BIT] == mark >> NODE_BITS:
             nodes[node, MARKED] = 0
-            counts[MARKS] -= 1
-            if folds:
-                program[written, 0], program[written, 1] = COMBINE, node
-                program[written, 2], program[written, 3] = nodes[node, LEFT], nodes[node, RIGHT]
-                written += 1
-            if node == root:
-                return written
-            node = nodes[node, PARENT]
+            program[written, 0], program[written, 1] = COMBINE, node
+            program[written, 2], program[written, 3] = nodes[node, LEFT], nodes[node, RIGHT]
+            written += 1
+    return written
 
 
 insert = compiled(_insert, inline="always", **WITHOUT_REFERENCES)

@@ -1,5 +1,5 @@
-"""The different values of what is alive, where values come and go in any order: nothing leaves in the order in
-which it came, so whoever calls knows what goes.
+"""The different values of what is alive, where values come and go in any order: nothing leaves in the order
+in which it came, so whoever calls knows what goes.
 
 Cost, and the questions: as of `Frequencies`. Space: a number for each pair of a key and a value.
 """
@@ -109,7 +109,8 @@ class ChangingFrequencies(Frequencies):
         return answers
 
     def let_go(self, pairs: Array) -> Array | None:
-        """Each of these is held once less. If pairs have been given other numbers for that: those, by the old."""
+        """Each of these is held once less. If pairs have been given other numbers for that: those, by the
+        old."""
         self._numbers.release(np.ascontiguousarray(pairs, np.int32))
         if not self._numbers.worth_purging:
             return None

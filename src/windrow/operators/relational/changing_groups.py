@@ -3,12 +3,12 @@ answer is another.
 
 1. Rows are lifted one by one and ordered, so that no cut of a stream shows.
 2. At each instant the rows leave that end, then those enter that begin: a leaf each in the tree of its group
-   (`final/live/`). Groups that have changed are answered; those that the batch has not met before also with what
-   was true before it, so that what was said last need not be kept.
+   (`final/live/`). Groups that have changed are answered; those that the batch has not met before also with
+   what was true before it, so that what was said last need not be kept.
 3. Where an answer is another, to the bit, a change takes the old one back and one tells the new.
 
-At rest: each row once, when it comes: what was lifted of it, its group and its number there, under the instant at
-which it ends. What was said last follows from that.
+At rest: each row once, when it comes: what was lifted of it, its group and its number there, under the
+instant at which it ends. What was said last follows from that.
 
 Cost: O(log n) a row for each operation without an exact inverse, n rows in its group; O(1) for the others.
 Space: two nodes a row.
@@ -138,7 +138,6 @@ class ChangingGroups:
         coming = Coming(
             np.full(len(table), evaluated - 1), live, groups, rows.layout.from_rest(table), values
         )
-        rows.reserve(len(table))
         # All of them come at one instant, before any of them ends.
         self._follow(coming, one_chunk(table, NUMBER).to_numpy().copy(), evaluated, tells=False)
         self._fresh = []
@@ -148,6 +147,7 @@ class ChangingGroups:
     ) -> tuple[Array, Records, dict[Counts, list[Any]]]:
         """Let rows come and go; what is told of groups, with the records and the values of their answers."""
         rows, forest, folds = self._rows, self._rows.forest, self._rows.folds
+        rows.reserve(len(coming))
         leaves = forest.take(len(coming))
         self._ends.push(coming.live, leaves)
         ends, ending = self._ends.pop(until)
@@ -164,10 +164,11 @@ class ChangingGroups:
                 program = np.empty((2 * (int(forest.counts[MARKS]) + int(cursor[CHANGED])), 4), np.int32)
             if int(cursor[CHANGED]) + 1 > len(told):
                 told = np.empty((2 * int(cursor[CHANGED]), 3), np.int64)
+            forest.reserve_marks()
             cursor[[WRITTEN, TOLD, ANSWERS]] = 0
             follow_changes(
                 coming.ts, coming.groups, numbers, leaves, ends, ending, folds.needs_trees, tells, self._run,
-                forest.nodes, forest.groups, forest.free, forest.counts, changed, cursor, program, told, left,
+                *forest.arrays, changed, cursor, program, told, left,
             )  # fmt: skip
             found = folds.follow(program[: cursor[WRITTEN]], coming.records, int(cursor[ANSWERS]))
             parts.append((told[: cursor[TOLD]].copy(), found))
@@ -272,5 +273,6 @@ class ChangingGroups:
 
 
 def _entries(pairs: Array, instants: Array, steps: Array) -> Entries:
-    """Values that come or go at some instants, and how many have by each step, which begins before an instant."""
+    """Values that come or go at some instants, and how many have by each step, which begins before an
+    instant."""
     return Entries(pairs, np.ones(len(pairs), np.int64), np.searchsorted(instants, steps))

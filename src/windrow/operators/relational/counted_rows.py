@@ -1,9 +1,8 @@
-"""The different values of the rows that groups have, with their counts: rows come and go, and what aggregates ask
-of the counts is answered at each step.
+"""The different values of the rows that groups have, with their counts: rows come and go, and what aggregates
+ask of the counts is answered at each step.
 
-Cost: as `Frequencies` has it. Space: an entry for each value of each group; a number for each value, made anew when
-most values have gone.
-"""
+Cost: as `Frequencies` has it. Space: an entry for each value of each group; a number for each value, made
+anew when most values have gone."""
 
 from __future__ import annotations
 
@@ -65,7 +64,8 @@ class CountedRows:
         return self._frequencies.keys(pairs)
 
     def change(self, come: Entries, gone: Entries, answers_from: Array, groups: Array) -> list[Any]:
-        """What is found for the groups that are answered at each step, after those have come and gone that do."""
+        """What is found for the groups that are answered at each step, after those have come and gone that
+        do."""
         ranks = self._numbers.ranks() if self._ordered else None
         weights = None
         if DistinctTotals() in self._questions:
@@ -80,7 +80,8 @@ class CountedRows:
         return aggregate.lower([*own, self._numbers.decode])
 
     def let_go(self, pairs: Array) -> Array | None:
-        """Rows hold these numbers no longer; gives the new ones of the others, by the old, if they have changed."""
+        """Rows hold these numbers no longer; gives the new ones of the others, by the old, if they have
+        changed."""
         moved = self._frequencies.let_go(pairs)
         if len(self._numbers) > FEW + 4 * self._frequencies.used:
             self._number_anew()

@@ -1,7 +1,7 @@
 """The different values of the rows in each slot, with their counts, so that they can leave together.
 
-Space: an entry for each value of each slot and group, and at most as many again that have not been added up yet.
-"""
+Space: an entry for each value of each slot and group, and at most as many again that have not been added up
+yet."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ class CountedSlots:
         answers_from: Array,
         groups: Array,
     ) -> list[Any]:
-        """What is found for the groups that are answered at each evaluation; rows come at `ts`, with the numbers of
-        their values, and go behind their slots."""
+        """What is found for the groups that are answered at each evaluation; rows come at `ts`, with the
+        numbers of their values, and go behind their slots."""
         is_value = pairs >= 0
         pairs, ts, slots = pairs[is_value], ts[is_value], slots[is_value]
         self._enter(pairs, np.ones(len(pairs), np.int64), slots)

@@ -1,5 +1,5 @@
-"""What both kinds of GROUP BY over rows that know when they end have in common: from rows to groups and records,
-from records to answers, and at rest."""
+"""What both kinds of GROUP BY over rows that know when they end have in common: from rows to groups and
+records, from records to answers, and at rest."""
 
 from __future__ import annotations
 
@@ -94,7 +94,6 @@ class GroupRows:
             live, groups = live[order], groups[order]
             records = {operation: rows[order] for operation, rows in records.items()}
             values = {contents: pairs[order] for contents, pairs in values.items()}
-        self.reserve(len(changes))
         return Coming(ts, live, groups, records, values)
 
     def reserve(self, rows: int) -> None:

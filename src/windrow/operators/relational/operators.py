@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 from windrow.logical.tree import Compute, Distinct, Evaluate, Group, Join, Number, Union
 from windrow.operators.relational.computed import Computed
+from windrow.operators.relational.distinct_rows import DistinctRows
+from windrow.operators.relational.evaluated_rows import EvaluatedRows
+from windrow.operators.relational.groups import Groups
 from windrow.operators.relational.merge_union import MergeUnion
 from windrow.operators.relational.numbered import Numbered
 from windrow.operators.relational.window_join import WindowJoin
@@ -21,16 +24,10 @@ def operator_of(node: Node, evaluate: Evaluator) -> RelationalOperator:
         case Compute():
             return Computed(node, evaluate)
         case Distinct():
-            from windrow.operators.relational.distinct_rows import DistinctRows
-
             return DistinctRows(node)
         case Evaluate():
-            from windrow.operators.relational.evaluations import Evaluations
-
-            return Evaluations(node)
+            return EvaluatedRows(node)
         case Group():
-            from windrow.operators.relational.groups import Groups
-
             return Groups(node)
         case Join():
             return WindowJoin(node, evaluate)

@@ -2,8 +2,8 @@
 
 Rows of one instant and group are ordered by what is folded of them; where that is equal it does not matter.
 
-Cost: nothing where no operation rounds, or no two rows of a group have one instant; else a sort of those that do.
-"""
+Cost: nothing where no operation rounds, or no two rows of a group have one instant; else a sort of those that
+do."""
 
 from __future__ import annotations
 

@@ -1,16 +1,17 @@
 """GROUP BY over windows with SLIDE: at each evaluation, an answer of each group that has rows.
 
-1. A row goes into the slot of the last evaluation that it lives to see; one that sees none is dropped. All rows of
-   a group and slot are one record: how many rows there are does not matter.
-2. At an evaluation the slots are over that saw the one before last, the rows that have come since then enter, and
-   what is left is all that is alive: a total for each group, or the root of its tree of slots (`final/live/`).
-3. Between rows and the first evaluation behind them lies nothing, so that stretches without rows cost nothing.
+1. A row goes into the slot of the last evaluation that it lives to see; one that sees none is dropped. All
+   rows of a group and slot are one record: how many rows there are does not matter.
+2. At an evaluation the slots are over that saw the one before last, the rows that have come since then enter,
+   and what is left is all that is alive: a total for each group, or the root of its tree of slots
+   (`final/live/`).
+3. Between rows and the first evaluation behind them lies nothing, so that stretches without rows cost
+   nothing.
 
 At rest: the record of each slot and group that rows have entered, which takes the place of the one before.
 
-Cost: O(log s) a row and operation without an exact inverse, s slots that are alive; an answer costs nothing more.
-Space: two nodes for each slot and group. Source: the interval synopsis BIJ, Golab 2006, §8.3.2.
-"""
+Cost: O(log s) a row and operation without an exact inverse, s slots that are alive; an answer costs nothing
+more. Space: two nodes for each slot and group. Source: the interval synopsis BIJ, Golab 2006, §8.3.2."""
 
 from __future__ import annotations
 
@@ -89,7 +90,8 @@ class SlotGroups:
         self._groups = 0
         self._leaves = 0
         self._touched: list[tuple[Array, Array, Array, Array]] = []
-        """The leaves that rows have entered since the last log: themselves, their slots, groups, and instants."""
+        """The leaves that rows have entered since the last log: themselves, their slots, groups, and
+        instants."""
         self._entered: dict[str, list[pa.Table]] = {str(contents): [] for contents in self._counted}
         """The values that have entered since the last log."""
         self._last = BEGINNING
@@ -129,8 +131,8 @@ class SlotGroups:
         return answers
 
     def log(self) -> Mapping[str, pa.Table]:
-        """At rest: the records of the slots that have changed since the last time, as they are now, and the values
-        that have entered."""
+        """At rest: the records of the slots that have changed since the last time, as they are now, and the
+        values that have entered."""
         tables = {}
         for name, entered in self._entered.items():
             if entered:
@@ -163,7 +165,6 @@ class SlotGroups:
         chosen = order[is_last]
         table = table.take(pa.array(chosen)).combine_chunks()
         latest, records = one_chunk(table, LATEST).to_numpy(), rows.layout.from_rest(table)
-        rows.reserve(len(table))
         coming = Coming(latest, slots[chosen], groups[chosen], records, {})
         self._follow(coming, coming.live, np.empty(0, np.int64))
         self._touched = []
@@ -181,6 +182,7 @@ class SlotGroups:
     def _follow(self, coming: Coming, slots: Array, ends: Array) -> Followed:
         """Let rows come and slots go, evaluation by evaluation."""
         rows, forest, folds = self._rows, self._rows.forest, self._rows.folds
+        rows.reserve(0)
         heads = self._heads.of(slots, self._grid.slide)
         expired = self._heads.find(ends - self._grid.slide)
         if len(forest.groups) > len(self._live):
@@ -190,15 +192,13 @@ class SlotGroups:
         room = min(ROOM, 1024 + 16 * (len(coming) + self._leaves))
         program = np.empty((room, 4), np.int32)
         answered = np.empty(room, np.int64)
-        changed = np.empty(len(forest.groups), np.int64)
         left = np.empty(self._leaves + len(coming), np.int64)
         leaves = np.empty(len(coming), np.int64)
         answers_to = np.zeros(len(ends), np.int64)
-        cursor = np.zeros(8, np.int64)
+        cursor = np.zeros(7, np.int64)
         cursor[LIVE] = self._groups
         numbers = self._grid.numbers(slots)
         first = self._grid.all_following(coming.ts)
-        order = _by_group(first, coming.groups)
         parts: list[tuple[Array, Records]] = []
         given = 0
         while cursor[PHASE] != DONE:
@@ -207,12 +207,15 @@ class SlotGroups:
                 program = np.empty((2 * needed, 4), np.int32)
             if needed > len(answered):
                 answered = np.empty(2 * needed, np.int64)
+            # There is a leaf for some of the rows; how many is not known.
+            if forest.lacks_room:
+                rows.reserve(min(len(coming), len(forest.nodes)))
+            forest.reserve_marks()
             cursor[[WRITTEN, ANSWERS]] = 0
             over = int(cursor[EVALUATED])
             follow_evaluations(
-                order, first, coming.groups, numbers, heads, leaves, ends, expired, self._heads.first,
-                folds.needs_trees, forest.nodes, forest.groups, forest.free, forest.counts, changed, self._live,
-                cursor, program, answers_to, answered, left,
+                first, coming.groups, numbers, heads, leaves, ends, expired, self._heads.first,
+                folds.needs_trees, *forest.arrays, self._live, cursor, program, answers_to, answered, left,
             )  # fmt: skip
             found = folds.follow(program[: cursor[WRITTEN]], coming.records, int(cursor[ANSWERS]))
             parts.append((answered[: cursor[ANSWERS]].copy(), found))
@@ -277,14 +280,3 @@ class SlotGroups:
             counted.contents.count_name: pa.array(counts),
         }
         return self._rows.at_rest(self._grid.needed_until(slots), counted.state.groups(pairs), columns)
-
-
-def _by_group(first: Array, groups: Array) -> Array:
-    """The places of rows by the evaluation that sees them first, then by group, and in their order: the nodes of a
-    group's tree are in the cache when its next row comes (measured: a third of the time, with 1,000 groups)."""
-    if not len(first):
-        return np.empty(0, np.int64)
-    evaluation = np.cumsum(np.diff(first, prepend=first[0]) != 0)
-    keys = evaluation * (int(groups.max()) + 1) + groups
-    # NumPy sorts short numbers by their digits.
-    return np.argsort(keys.astype(np.uint16) if keys.max() < 1 << 16 else keys, kind="stable")

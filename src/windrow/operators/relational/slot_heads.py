@@ -57,7 +57,8 @@ class SlotHeads:
 
 
 def _distinct(slots: Array, slide: int) -> tuple[Array, Array]:
-    """The different slots, and the place of each among them: without a sort, where they are close together."""
+    """The different slots, and the place of each among them: without a sort, where they are close
+    together."""
     if not len(slots) or (last := int(slots.max()) - (least := int(slots.min()))) // slide > len(slots):
         return np.unique(slots, return_inverse=True)
     steps = (slots - least) // slide

@@ -10,7 +10,8 @@ that holds.
 
 At rest: the rows of both sides, appended once, when they have come, without those that have ended already.
 
-Time: O(1) a row and a pair. Space: the rows that live, up to twice, and about 120 bytes for each.
+Time: O(1) a row and a pair. Space: the rows that live, up to twice, and about 150 bytes for each row and each
+key.
 Source: Golab 2006, §2.2.2 (the join), §3.5.3 (its state).
 """
 
@@ -64,13 +65,16 @@ class Side:
         self.ends: FifoRing | CalendarQueue = FifoRing() if self._is_fifo else CalendarQueue()
 
     def at_rest(self, tables: Sequence[pa.Table], evaluated: int) -> Changes:
-        """The rows in some tables that still live, as they were kept. When they came no longer matters: it
-        was before whatever comes now."""
+        """The rows in some tables that still live, as they were kept, by when they end. When they came no
+        longer matters: it was before whatever comes now."""
         ends = [pa.field(EXPIRES, pa.int64()), pa.field(SLICE, pa.int64())]
         schema = pa.schema([*self.schema, *ends])
         alive = [table.filter(pc.greater(table[SLICE], evaluated)) for table in tables]
         same = [table.select(schema.names).cast(schema) for table in alive]
         rows = pa.concat_tables([schema.empty_table(), *same]).combine_chunks()
+        live = _numbers(rows[SLICE])
+        if np.any(live[1:] < live[:-1]):
+            rows = rows.take(pa.array(np.argsort(live, kind="stable")))
         when = np.full(len(rows), evaluated - 1, np.int64)
         return Changes(when, _numbers(rows[SLICE]), _numbers(rows[EXPIRES]), rows)
 
@@ -148,10 +152,9 @@ class WindowJoin:
     def _arrived(self, side: Side, changes: Changes) -> Changes:
         """The rows of a side that can be in pairs, with the columns that are needed, as they are at rest."""
         possible = changes.live > changes.ts
-        if not self._node.nulls_equal:
-            keys = (changes.rows[key] for key in side.keys)
-            for key in keys:
-                possible = possible & key.is_valid().to_numpy() if key.null_count else possible
+        for key in () if self._node.nulls_equal else side.keys:
+            if changes.rows[key].null_count:
+                possible &= changes.rows[key].is_valid().to_numpy()
         changes = changes.select(side.names)
         changes = changes if possible.all() else changes.take(np.flatnonzero(possible))
         ends = {EXPIRES: pa.array(changes.exp), SLICE: pa.array(changes.live)}

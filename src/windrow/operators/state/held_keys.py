@@ -1,4 +1,5 @@
-"""The keys of groups by their codes, for as long as somebody holds them: from rows to codes, and back to columns.
+"""The keys of groups by their codes, for as long as somebody holds them: from rows to codes, and back to
+columns.
 
 Cost: a hash look-up a row. Space: each key that is held, and as many again that are not.
 """

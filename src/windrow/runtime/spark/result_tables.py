@@ -8,7 +8,8 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from windrow.columns import EPOCH, QUERY
+from windrow.columns import EPOCH, EXPIRES, QUERY
+from windrow.runtime.home.declarations import declared_kind
 from windrow.runtime.home.results import time_column
 from windrow.runtime.home.views import parsed_instant, view
 from windrow.runtime.spark.committed import read_committed
@@ -26,14 +27,21 @@ if TYPE_CHECKING:
 def read_results(
     spark: SparkSession, home: Home, query: StoredQuery, last: int | None = None, *, epochs: bool = False
 ) -> DataFrame:
-    """The committed answers of a query: all, or those of the last microseconds."""
-    earliest = query.retained_from
+    """The committed answers of a query: all, or those of the last microseconds.
+
+    Of changes that RETAIN has let go those stay that are of rows which live on, so that the answer can be put
+    together from what there is.
+    """
+    earliest, kind = query.retained_from, declared_kind(query.schema)
+    lives_on = kind is not None and kind.can_end
     if last is not None and query.latest_end is not None:
-        earliest = max(query.latest_end - last, earliest if earliest is not None else query.latest_end - last)
+        recent = query.latest_end - last
+        lives_on &= earliest is not None and recent <= earliest
+        earliest = recent if earliest is None else max(recent, earliest)
     files = [
         file
         for file in home.catalog.files("results", query.schema_id)
-        if earliest is None or file.latest is None or file.latest > earliest
+        if earliest is None or file.latest is None or file.latest > earliest or lives_on
     ]
     schema = query.schema.append(pa.field(QUERY, pa.int32())).append(pa.field(EPOCH, pa.int64()))
     frame = read_committed(spark, home, files, schema)
@@ -41,7 +49,10 @@ def read_results(
     if earliest is not None:
         time = time_column(query.schema)
         bound = pa.scalar(earliest).cast(query.schema.field(time).type).as_py()
-        frame = frame.where(F.col(time) > F.lit(bound))
+        wanted = F.col(time) > F.lit(bound)
+        if lives_on:
+            wanted = wanted | F.col(EXPIRES).isNull() | (F.col(EXPIRES) > F.lit(bound))
+        frame = frame.where(wanted)
     return frame.drop(*([QUERY] if epochs else [QUERY, EPOCH]))
 
 

@@ -129,7 +129,7 @@ def short(sql: str) -> str:
     """An expression as the name of a column: what a person would write, and not too much of it.
 
     >>> short("`a`.`src`"), short("CASE WHEN `f`.`delay` > 10 THEN 'late' ELSE 'in time' END")
-    ('a.src', "CASE WHEN f.delay > 10 THEN 'late' ELSE …")
+    ('a.src', "CASE WHEN f.delay > 10 THEN 'late' ELSE…")
     """
     text = re.sub(r"\s+", " ", sql.replace("`", ""))
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -117,6 +117,7 @@ class FromItems:
                     f"'{node.name}' is a sub-query, and its windows stand in it", window_of(node) or node,
                     "put the window behind the stream that it selects from",
                 )  # fmt: skip
+            self._statement.used.append(cte)
             return self._add_query(node, cte, seen, node.alias or cte.alias)
         relation = self._relation(node)
         if isinstance(relation, Table):

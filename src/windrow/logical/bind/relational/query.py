@@ -20,6 +20,7 @@ from windrow.logical.bind.relational.blocks import Blocks
 from windrow.logical.bind.relational.columns import EVALUATION, is_evaluation, over_edge, parts_of
 from windrow.logical.bind.relational.from_items import Named
 from windrow.logical.bind.relational.narrow import narrowed
+from windrow.logical.bind.relational.refusals import refuse_unused
 from windrow.logical.bind.relational.results import exact, names_in, plain_items
 from windrow.logical.bind.relational.slices import as_aggregate
 from windrow.logical.bind.relational.statement import Statement
@@ -52,6 +53,7 @@ def bind_relational(
     statement = Statement(query, relations, spark, functions, had)
     block = Blocks(statement).bind(query.select, Named(), top=True)
     statement.windows.check_starts()
+    refuse_unused(query.text, query.select, statement.used)
     delivery = delivery_of(query.select)
     having = None
     if delivery != RSTREAM:

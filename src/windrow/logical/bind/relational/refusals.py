@@ -82,6 +82,14 @@ def refuse_sub_queries(text: str, condition: exp.Expr) -> None:
     )
 
 
+def refuse_unused(text: str, query: exp.Expr, used: Sequence[exp.CTE]) -> None:
+    """Queries of WITH that nobody selects from: nothing in them has been looked at."""
+    for cte in query.find_all(exp.CTE):
+        if not any(cte is one for one in used):
+            alias = cte.args["alias"]
+            raise StatementError(f"'{cte.alias}' is used nowhere", text, *span(alias), "take it away")
+
+
 def refuse_set_operation(text: str, query: exp.SetOperation) -> None:
     """What has no meaning between two SELECTs."""
     refuse_clauses(text, query, _CLAUSES)

@@ -42,6 +42,8 @@ class Statement:
     meanings: dict[str, dict[str, exp.Expr]] = field(default_factory=dict)
     """What the columns are meant to be of each relation that Spark is asked about."""
     warnings: list[str] = field(default_factory=list)
+    used: list[exp.CTE] = field(default_factory=list)
+    """The queries of WITH that somebody has selected from."""
 
     def __post_init__(self) -> None:
         self.windows = Windows(self.query.text)
