@@ -1,16 +1,16 @@
-"""Two generated links, `a` and `b`: rows at a fixed rate, whose keys are drawn from as many as a window needs.
+"""Two generated links, `a` and `b`: rows at a fixed rate, with as many different keys as is asked for.
 
 A window of n rows over keys that are all as likely has n / keys partners for a row of the other link. So keys
 that are scaled with the window keep the results a row constant, and what remains is the size of the window.
-The rows of the links lie between each other in time; no two have the same instant. Files of both are cut at the
-same instants: a file is a micro-batch.
+The rows of the links lie between each other in time; no two have the same instant. Files of both are cut at
+the same instants: a file is a micro-batch.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +25,8 @@ LINKS = ("a", "b")
 SCHEMA = "ts TIMESTAMP, k BIGINT, p INT, v BIGINT"
 PROTOCOLS = 16
 """How many values the column p has."""
-FIRST = 1_704_067_200_000_000
+SECOND = 1_000_000
+FIRST = 1_704_067_200 * SECOND
 """When the first row comes: microseconds, a multiple of every SLIDE in use."""
 
 
@@ -33,15 +34,20 @@ FIRST = 1_704_067_200_000_000
 class Size:
     """How much data, of each link."""
 
-    rows: int
     files: int
+    a_file: int
+    """Rows of a file, and so of a micro-batch."""
     rate: int
-    """Rows a second; it divides a million, and by two."""
+    """Rows a second; a million is a multiple of it, and of its double."""
+
+    @property
+    def rows(self) -> int:
+        return self.files * self.a_file
 
     @property
     def step(self) -> int:
         """The time between two rows of a link, in microseconds."""
-        return 1_000_000 // self.rate
+        return SECOND // self.rate
 
     def seconds(self, rows: int) -> int:
         """How long it takes for so many rows to come."""
@@ -62,6 +68,14 @@ class Links:
         """The directory of a link."""
         return self.path / link
 
+    def first(self, files: int, path: Path) -> Links:
+        """The first files of each link, in directories of their own."""
+        for link in LINKS:
+            (path / link).mkdir(parents=True)
+            for file in sorted(self.files_of(link).iterdir())[:files]:
+                (path / link / file.name).hardlink_to(file)
+        return Links(replace(self.size, files=files), path)
+
 
 def make_links(size: Size, path: Path, keys: int) -> Links:
     """Write both links with so many keys, all of them as likely."""
@@ -74,10 +88,9 @@ def make_links(size: Size, path: Path, keys: int) -> Links:
 def write_link(size: Size, path: Path, link: str, keys: Array) -> None:
     """Write the files of a link, in the order of time, with modification times in that order."""
     generator = np.random.default_rng(LINKS.index(link))
-    begin = FIRST + LINKS.index(link) * size.step // 2
     rows = pa.table(
         {
-            "ts": pa.array(begin + size.step * np.arange(size.rows), pa.timestamp("us", "UTC")),
+            "ts": pa.array(instants(size, link), pa.timestamp("us", "UTC")),
             "k": keys.astype(np.int64),
             "p": generator.integers(0, PROTOCOLS, size.rows, np.int32),
             "v": generator.integers(0, 1_000_000_000, size.rows),
@@ -85,9 +98,13 @@ def write_link(size: Size, path: Path, link: str, keys: Array) -> None:
     )
     directory = path / link
     directory.mkdir(parents=True)
-    a_file = -(-size.rows // size.files)
     earliest = time.time() - 10 * size.files
     for number in range(size.files):
         file = directory / f"{number:04d}.parquet"
-        pq.write_table(rows.slice(number * a_file, a_file), file)
+        pq.write_table(rows.slice(number * size.a_file, size.a_file), file)
         os.utime(file, (earliest + 10 * number,) * 2)
+
+
+def instants(size: Size, link: str) -> Array:
+    """When the rows of a link come, in microseconds."""
+    return FIRST + LINKS.index(link) * size.step // 2 + size.step * np.arange(size.rows)

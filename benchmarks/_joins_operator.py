@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from _joins_links import LINKS
+from _joins_links import LINKS, SECOND
 
 from windrow.columns import END_OF_TIME
 from windrow.logical.tree import Column, Join, Rows
 from windrow.operators.relational.changes import Changes
-from windrow.operators.relational.operators import operator_of
+from windrow.operators.relational.window_join import WindowJoin
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Sequence
     from pathlib import Path
 
     from _joins_links import Links
-
-MICROSECONDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -38,46 +36,42 @@ class Passage:
     touched: int
     """Rows inserted, probed and expired, each time that one was."""
     seconds: float
-    entries: int
-    """Rows that it held in the end."""
 
     @property
     def touched_each(self) -> float:
-        """A row and result."""
+        """For a row and result."""
         return self.touched / (self.rows + self.results)
 
     @property
     def nanoseconds_each(self) -> float:
-        """A row and result."""
+        """For a row and result."""
         return 1e9 * self.seconds / (self.rows + self.results)
 
 
-def pass_through(links: Links, seconds: int) -> Passage:
-    """Join both links, whose windows are so long."""
-    operator: Any = operator_of(_join(seconds), _no_expressions)
-    paths = [sorted(links.files_of(link).glob("*.parquet")) for link in LINKS]
+def pass_through(links: Links, window: int) -> Passage:
+    """Join both links in windows of so many seconds."""
+    operator = WindowJoin(_join(window), _no_expressions)
+    files = [sorted(links.files_of(link).iterdir()) for link in LINKS]
     rows = results = touched = 0
-    took = 0.0
-    for number, files in enumerate(zip(*paths, strict=True)):
-        batches = [_changes(file, link, seconds) for file, link in zip(files, LINKS, strict=True)]
+    seconds = 0.0
+    for number, both in enumerate(zip(*files, strict=True)):
+        batches = [_changes(file, link, window) for file, link in zip(both, LINKS, strict=True)]
         until = max(int(batch.ts[-1]) for batch in batches) + 1
-        measured = number >= len(paths[0]) // 2
-        touched_before = operator.touched
-        begun = time.perf_counter()
+        touched_before, begun = operator.touched, time.perf_counter()
         pairs = operator.advance(batches, until)
         operator.log()
-        if measured:
-            took += time.perf_counter() - begun
+        if number >= links.size.files // 2:
+            seconds += time.perf_counter() - begun
+            touched += operator.touched - touched_before
             rows += sum(map(len, batches))
             results += len(pairs)
-            touched += operator.touched - touched_before
-    return Passage(rows, results, touched, took, operator.entries)
+    return Passage(rows, results, touched, seconds)
 
 
-def _join(seconds: int) -> Join:
+def _join(window: int) -> Join:
+    """What a query that asks for the key and both values is planned as."""
     left, right = (
-        Rows(port, link, _columns(link), seconds * MICROSECONDS, internal=True)
-        for port, link in enumerate(LINKS)
+        Rows(port, link, _columns(link), window * SECOND, internal=True) for port, link in enumerate(LINKS)
     )
     return Join(left, right, keys=(("a_k", "b_k"),), kept=("a_k", "a_v", "b_v"))
 
@@ -86,12 +80,12 @@ def _columns(link: str) -> tuple[Column, ...]:
     return Column(f"{link}_k", pa.int64()), Column(f"{link}_v", pa.int64())
 
 
-def _changes(file: Path, link: str, seconds: int) -> Changes:
+def _changes(file: Path, link: str, window: int) -> Changes:
     table = pq.read_table(file, columns=["ts", "k", "v"]).combine_chunks()
     ts = np.asarray(table["ts"].chunk(0).cast(pa.int64()).to_numpy())
     rows = pa.table({f"{link}_k": table["k"], f"{link}_v": table["v"]})
-    return Changes(ts, ts + seconds * MICROSECONDS, np.full(len(ts), END_OF_TIME), rows)
+    return Changes(ts, ts + window * SECOND, np.full(len(ts), END_OF_TIME), rows)
 
 
-def _no_expressions(table: pa.Table, expressions: Any) -> Iterator[pa.Array]:
-    raise AssertionError(f"an equality of keys needs no expressions: {expressions}")
+def _no_expressions(table: pa.Table, expressions: Sequence[str]) -> list[pa.Array]:
+    raise AssertionError(f"an equality of keys needs no expressions: {expressions} of {len(table)} rows")

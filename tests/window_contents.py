@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -237,16 +237,24 @@ class Change:
         return [cls(op, ts, exp, tuple(row)) for op, ts, exp, *row in zip(*columns, strict=True)]
 
 
-def states(changes: Sequence[Change], instants: Iterable[int]) -> dict[int, Counter[Row]]:
+def states(changes: Iterable[Change], instants: Iterable[int]) -> dict[int, Counter[Row]]:
     """The answers that changes amount to: rows with _ts <= τ < _exp, summed by _op."""
+    comes: dict[int, list[tuple[Row, int]]] = defaultdict(list)
+    for change in changes:
+        row = comparable(change.row)
+        comes[change.ts].append((row, change.op))
+        if change.exp is not None:
+            comes[max(change.exp, change.ts)].append((row, -change.op))
+    state: Counter[Row] = Counter()
     found: dict[int, Counter[Row]] = {}
-    for at in instants:
-        state: Counter[Row] = Counter()
-        for change in changes:
-            if change.ts <= at and (change.exp is None or at < change.exp):
-                state[comparable(change.row)] += change.op
+    times = deque(sorted(comes))
+    for at in sorted(instants):
+        while times and times[0] <= at:
+            for row, op in comes[times.popleft()]:
+                state[row] += op
         assert min(state.values(), default=0) >= 0, f"more is taken back than was there at {at}: {state}"
-        found[at] = +state
+        state = +state
+        found[at] = state.copy()
     return found
 
 

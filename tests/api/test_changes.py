@@ -61,6 +61,8 @@ STATEMENTS = [
         "SELECT k, COUNT(*) AS n FROM a [UNBOUNDED] GROUP BY k",
         "SELECT l.k, COUNT(*) AS n, SUM(r.x) AS total FROM a [RANGE 8 SECONDS] l JOIN b [RANGE 8 SECONDS] r ON l.k = r.k GROUP BY l.k HAVING COUNT(*) > 1",
         "SELECT COUNT(*) AS n FROM (SELECT DISTINCT k, i FROM a [RANGE 8 SECONDS]) d {if any}",
+        "SELECT k FROM a [RANGE 10 SECONDS] GROUP BY k HAVING COUNT(*) > 1",
+        "SELECT COUNT(*) AS n FROM a [RANGE 5 SECONDS] GROUP BY k",
         "SELECT ISTREAM k, COUNT(*) AS n FROM a [RANGE 5 SECONDS] GROUP BY k",
         "SELECT DSTREAM k, COUNT(*) AS n FROM a [RANGE 5 SECONDS] GROUP BY k",
         # groups, at each evaluation

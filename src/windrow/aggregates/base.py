@@ -135,7 +135,7 @@ class Partial(ABC):
 
 
 def value_name(partial: Partial) -> str:
-    """The column of what a row has to give to a partial, where rows are collected; some partials share one."""
+    """The column of what a row gives to a partial, where rows are collected; some partials share one."""
     return HOLDS if partial.value == ANY_ROW else f"value of {partial.value}"
 
 

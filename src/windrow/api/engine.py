@@ -299,10 +299,11 @@ class Engine:
         return watch
 
     def late(self, stream: str) -> DataFrame:
-        """The late rows of a stream: its columns in use, `_late_by`, `_query`, `_file`, `_position`, `_epoch`.
+        """The late rows of a stream: its columns in use, `_late_by`, `_query`, `_file`, `_position`,
+        `_epoch`.
 
-        `_query` names the query for which alone a row is late: one over several streams that had been answered
-        further, since this stream was idle. Of rows that are late for all it is NULL.
+        `_query` names the query for which alone a row is late: one over several streams that had been
+        answered further, since this stream was idle. Of rows that are late for all it is NULL.
         """
         name, known = self._names.stream(stream)
         columns = pa.schema(list(known.columns.items())) if known is not None else None

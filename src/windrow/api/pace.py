@@ -1,5 +1,5 @@
-"""Streams that a query reads together go on at one pace: rows of one that is ahead wait in the query's operator
-until the others have come as far, and what waits there must not become too much.
+"""Streams that a query reads together go on at one pace: rows of one that is ahead wait in the query's
+operator until the others have come as far, and what waits there must not become too much.
 
 In a run that takes what is there, a stream that is ahead waits for those whose readers still read. A live one
 waits only when more rows than `most_waiting` of it wait already. A stream that is behind never waits, so that

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack
 from typing import IO, TYPE_CHECKING
 
@@ -223,8 +224,9 @@ def show_unnamed(eng: windrow.Engine, rows: int) -> None:
         else:
             last, note = answers, counted(total, what)
         print_answers(last.orderBy(columns).toArrow())
-        meaning = f" ({CHANGES})" if what == "change" else ""
-        messages_console().print(f"[dim]{name}: {note}{meaning}[/dim]", soft_wrap=True)
+        messages_console().print(f"[dim]{name}: {note}[/dim]")
+        if what == "change" and sys.stdout.isatty():
+            messages_console().print(f"[dim]{CHANGES}[/dim]")
 
 
 def show_named(eng: windrow.Engine, progress: RunProgress, home: str | None) -> None:

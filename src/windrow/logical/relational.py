@@ -1,13 +1,14 @@
 """A query that slices cannot answer, as a tree of operators: joins, DISTINCT, set operations, windows without
 SLIDE, over any number of streams.
 
-Its ports are queries over one stream each, without a window (`reads`), whose rows the leaves of the tree put into
-windows. With SLIDE the answers are those of evaluations; without, they are changes: what comes and when it ends
-(`_op`, `_ts`, `_exp`), or, as ISTREAM and DSTREAM, what is new or gone (`_ts`).
+Its ports are queries over one stream each, without a window (`reads`), whose rows the leaves of the tree put
+into windows. With SLIDE the answers are those of evaluations; without, they are changes: what comes and when
+it ends (`_op`, `_ts`, `_exp`), or, as ISTREAM and DSTREAM, what is new or gone (`_ts`).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -17,7 +18,7 @@ from windrow.columns import EXPIRES, OP, TIME, WINDOW_END, WINDOW_START
 from windrow.cql import DSTREAM, ISTREAM, RSTREAM
 from windrow.logical.patterns import UpdatePattern
 from windrow.logical.query import BoundQuery
-from windrow.logical.tree import Rows
+from windrow.logical.tree import Group, Rows
 from windrow.slicing import Window
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ class RelationalQuery(BoundQuery):
         instant = self.stream.time_type
         if self.slide is None:
             return {OP: pa.int8(), TIME: instant, EXPIRES: instant} if self.has_changes else {TIME: instant}
-        return {WINDOW_START: instant, WINDOW_END: instant} if self.range is not None else {WINDOW_END: instant}
+        return (
+            {WINDOW_START: instant, WINDOW_END: instant} if self.range is not None else {WINDOW_END: instant}
+        )
 
     @property
     def windows(self) -> list[Rows]:
@@ -128,13 +131,26 @@ class RelationalQuery(BoundQuery):
         return () if self.slide is None else (Window(self.longest or self.slide, self.slide, self.offset),)
 
     def readable(self, sql: str) -> str:
-        """An expression as a person would write it: nothing quoted."""
-        return sql.replace("`", "")
+        """An expression as a person would write it: answer columns as what they are, nothing quoted."""
+        return _spelled(sql.replace("`", ""), self.root)
+
+
+def _spelled(text: str, node: Node) -> str:
+    """A text about the columns of a node, those of a GROUP BY as what they are."""
+    if not isinstance(node, Group):
+        return text
+
+    def spell(match: re.Match[str]) -> str:
+        place = int(match[2])
+        return node.keys[place] if match[1] == "key" else str(node.aggregates[place]).replace("`", "")
+
+    return re.sub(r"\b_(key|aggregate)(\d+)\b", spell, text)
 
 
 def _drawn(node: Node, depth: int) -> list[str]:
     """A node and all below it, a line each, deeper ones further in."""
-    lines = [f"{'  ' * depth}└ {node}: {node.pattern.value}"]
+    said = _spelled(str(node), node.inputs[0]) if node.inputs else str(node)
+    lines = [f"{'  ' * depth}└ {said}: {node.pattern.value}"]
     for below in node.inputs:
         lines += _drawn(below, depth + 1)
     return lines

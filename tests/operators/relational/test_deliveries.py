@@ -59,10 +59,8 @@ def net(rows, new):
 
 @st.composite
 def taken_back(draw):
-    """A history of which, maybe, some rows are taken back before they end."""
+    """A history of which some rows are taken back before they end."""
     rows, back = draw(histories(LIFETIMES)), []
-    if draw(st.booleans()):
-        return rows
     for row in rows:
         if row.live > row.ts and draw(st.booleans()):
             ts = draw(st.integers(row.ts, min(row.live - 1, row.ts + 10)))
@@ -70,7 +68,8 @@ def taken_back(draw):
     return sorted([*rows, *back], key=lambda row: row.ts)
 
 
-@given(taken_back(), cuts, st.booleans())
+@pytest.mark.parametrize("new", [ISTREAM, DSTREAM])
+@given(rows=st.one_of(histories(LIFETIMES), taken_back()), cuts=cuts)
 def test_what_is_new_or_gone_at_an_instant_is_the_difference_of_two_answers(rows, cuts, new):
     assert play(net_changes(new), rows, cuts) == net(rows, new)
 
@@ -79,6 +78,12 @@ def test_an_end_that_comes_with_an_equal_row_is_no_news():
     rows = [Row(0, 10, 10, A), Row(10, 20, 20, A), Row(10, 20, 20, B)]
     assert play(net_changes(ISTREAM), rows) == Counter([for_ever(0, A), for_ever(10, B)])
     assert play(net_changes(DSTREAM), rows) == Counter([for_ever(20, A), for_ever(20, B)])
+
+
+def test_a_row_that_is_taken_back_is_gone_once():
+    rows = [Row(0, 10, 10, A), Row(1, 10, 10, A), Row(3, 10, 10, A, -1)]
+    for cut in ([], [Cut(5)], [Cut(5, restored=True)]):
+        assert play(net_changes(DSTREAM), rows, cut) == Counter([for_ever(3, A), for_ever(10, A)])
 
 
 def test_what_counts_is_when_a_row_ends_for_the_user():
@@ -98,7 +103,8 @@ def answers(draw):
     return slide, rows
 
 
-@given(answers(), cuts, st.booleans(), st.booleans())
+@pytest.mark.parametrize("new", [ISTREAM, DSTREAM])
+@given(answers=answers(), cuts=cuts, internal=st.booleans())
 def test_from_an_evaluation_to_the_next(answers, cuts, new, internal):
     slide, rows = answers
     if internal:

@@ -78,6 +78,11 @@ def test_of_an_instant_the_row_that_ends_last_is_given():
     assert list(play(distinct, rows)) == [row(0, 9, A), row(9, 12, A)]
 
 
+def test_a_duplicate_comes_at_the_instant_of_another_value():
+    rows = [row(0, 20, A), row(5, 8, B), row(5, 30, A)]
+    assert set(play(distinct, rows, [Cut(3)])) == {row(0, 20, A), row(5, 8, B), row(20, 30, A)}
+
+
 def test_what_takes_over_and_what_comes_then_are_one_instant():
     rows = [row(0, 5, A), row(1, 8, A), row(5, 10, A), row(5, 6, A)]
     assert list(play(distinct, rows)) == [row(0, 5, A), row(5, 10, A)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from fractions import Fraction
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +16,8 @@ from hypothesis import strategies as st
 from windrow.aggregates import Call, aggregate
 from windrow.aggregates.base import ANY_ROW, value_name
 from windrow.aggregates.contents import contents_of
+from windrow.aggregates.own.call import function_for_queries
+from windrow.aggregates.own.function import OwnAggregate, own_function
 from windrow.columns import END_OF_TIME, SLICE, aggregate_name
 from windrow.logical.tree import Column, Group, Rows
 from windrow.operators.relational.changes import Changes
@@ -34,10 +37,79 @@ MEDIAN = aggregate(Call("median", ("x",)), (DOUBLE,), DOUBLE)
 TOP = aggregate(Call("top_k", ("s",), (2,)), (TEXT,), ITEMS)
 DISTINCT_SUM = aggregate(Call("sum", ("n",), distinct=True), (pa.int64(),), pa.int64())
 SPREAD = aggregate(Call("stddev_samp", ("x",)), (DOUBLE,), DOUBLE)
+SKETCH = aggregate(Call("approx_count_distinct", ("x",), (0.05,)), (DOUBLE,), pa.int64())
+LONGEST = aggregate(Call("max_by", ("x", "n")), (DOUBLE, pa.int64()), DOUBLE)
+TUPLES = aggregate(Call("count", ("n", "s"), distinct=True), (pa.int64(), TEXT), pa.int64())
 RECORDS = (COUNT, SUM, AVG, MAX, WHOLE, LEAST, GREATEST)
 COUNTED = (DISTINCT, MEDIAN, TOP, DISTINCT_SUM)
-HAS = "x is not null"
-COLUMNS = {"k": TEXT, "x": DOUBLE, "n": pa.int64(), "s": TEXT, HAS: pa.bool_()}
+HAS, HASH, PAIR, BOTH = "x is not null", "the hash of x", "n and x", "n and s"
+COLUMNS = {
+    "k": TEXT,
+    "x": DOUBLE,
+    "n": pa.int64(),
+    "s": TEXT,
+    HAS: pa.bool_(),
+    HASH: pa.int64(),
+    PAIR: pa.struct([("key", pa.int64()), ("value", DOUBLE)]),
+    BOTH: pa.struct([("col1", pa.int64()), ("col2", TEXT)]),
+}
+
+
+class Numbers(OwnAggregate):
+    """A sum of floats."""
+
+    state = float
+
+    def lift(self, x):
+        return x
+
+    def combine(self, a, b):
+        return a + b
+
+    def lower(self, s):
+        return s
+
+
+class Objects(OwnAggregate):
+    """All values, written down."""
+
+    state = object
+    result = "STRING"
+
+    def lift(self, x):
+        return (x,)
+
+    def combine(self, a, b):
+        return a + b
+
+    def lower(self, s):
+        return ",".join(sorted(map(repr, s)))
+
+
+class Exact(OwnAggregate):
+    """How many there are, with an inverse."""
+
+    state = object
+    exact = True
+    result = "BIGINT"
+
+    def lift(self, x):
+        return 1
+
+    def combine(self, a, b):
+        return a + b
+
+    def inverse(self, a, b):
+        return a - b
+
+    def lower(self, s):
+        return s
+
+
+def own(name, cls):
+    """An aggregate of the user's own over x."""
+    of_type = {"DOUBLE": DOUBLE, "STRING": TEXT, "BIGINT": pa.int64()}[cls.result]
+    return function_for_queries(own_function(name, cls)).make(Call(name, ("x",)), (DOUBLE,), of_type)
 
 
 def group(aggregates, *, keys=("k",), slide=None, offset=0, internal=False):
@@ -48,16 +120,34 @@ def group(aggregates, *, keys=("k",), slide=None, offset=0, internal=False):
         for partial in item.partials:
             if partial.value != ANY_ROW:
                 name = item.call.arguments[0]
-                values[value_name(partial)] = HAS if partial.value.endswith("IS NOT NULL") else name
+                values[value_name(partial)] = column_of(partial, name)
         if contents_of(item) is not None:
-            values[contents_of(item).value_name] = item.call.arguments[0]
+            name = BOTH if len(item.call.arguments) > 1 else item.call.arguments[0]
+            values[contents_of(item).value_name] = name
     return Group(leaf, keys, aggregates, tuple(values.items()), slide, offset, internal)
+
+
+def column_of(partial, name):
+    """What Spark would compute of each row for a partial."""
+    if "xxhash64" in partial.value:
+        return HASH
+    if partial.value.endswith("IS NOT NULL"):
+        return HAS
+    return PAIR if "struct(" in partial.value else name
+
+
+def computed(row):
+    """A row with what Spark would compute of it."""
+    *_, x, n, s = row
+    hashed = None if x is None else hash(x + 0.0)
+    pair = None if n is None else {"key": n, "value": x}
+    return *row, x is not None, hashed, pair, None if n is None or s is None else {"col1": n, "col2": s}
 
 
 def changes(rows):
     """Rows are (ts, live, k, x, n, s)."""
     rows = sorted(rows, key=lambda row: row[0])
-    ts, live, *columns = zip(*((*row, row[3] is not None) for row in rows), strict=True) if rows else [()] * 7
+    ts, live, *columns = zip(*map(computed, rows), strict=True) if rows else [()] * 10
     table = pa.table([pa.array(c, t) for c, t in zip(columns, COLUMNS.values(), strict=True)], list(COLUMNS))
     live = np.array(live, np.int64)
     return Changes(np.array(ts, np.int64), live, live, table)
@@ -86,7 +176,7 @@ def played(node, rows, cuts, restarts=(), shuffle=False):
         batch = [row for row in rows if (after is None or row[0] >= after) and row[0] < cut]
         all_told += told(state.advance([changes(batch[::-1] if shuffle else batch)], cut))
         after = cut
-        for name, table in state.log().items():
+        for name, table in state.log().items() if cut in restarts or cut % 3 else ():
             logged.setdefault(name, []).append(table)
         if cut in restarts:
             kept = {
@@ -135,10 +225,12 @@ def recomputed(aggregates, rows, instant):
     }
 
 
-def at_evaluations(aggregates, rows, slide, offset, *, internal=False):
-    """What has to be told with SLIDE; rows have all ended at 200."""
+def at_evaluations(aggregates, rows, slide, offset, cuts, *, internal=False):
+    """What has to be told with SLIDE; what never ends is told up to the last cut, and once behind all changes."""
+    instants = [instant for row in rows for instant in row[:2] if instant < END_OF_TIME]
+    settled = max(instants, default=0) + slide
     found = []
-    for end in range(-60, 201):
+    for end in range(-60, max(settled, *cuts, 0) + 1):
         if (end - offset) % slide == 0:
             live = END_OF_TIME if internal else end + slide - 1
             answers = recomputed(aggregates, rows, end - 1)
@@ -149,7 +241,7 @@ def at_evaluations(aggregates, rows, slide, offset, *, internal=False):
 def at_changes(aggregates, rows, *, internal=False):
     """What has to be told without SLIDE."""
     found, before = [], {}
-    for instant in sorted({instant for row in rows for instant in row[:2]}):
+    for instant in sorted({instant for row in rows for instant in row[:2]} - {END_OF_TIME}):
         answers = recomputed(aggregates, rows, instant)
         for key in {*before, *answers}:
             old, new = before.get(key), answers.get(key)
@@ -170,8 +262,9 @@ text = st.one_of(st.none(), st.text("aébZ", max_size=2))
 
 
 def rows_of(values, most=40):
-    row = st.tuples(st.integers(-50, 90), st.integers(1, 100), keys, values, whole, text)
-    alive = row.map(lambda one: (one[0], one[0] + one[1], *one[2:]))
+    lives = st.one_of(st.integers(0, 100), st.sampled_from([3, 30, END_OF_TIME]))
+    row = st.tuples(st.integers(-50, 90), lives, keys, values, whole, text)
+    alive = row.map(lambda one: (one[0], one[1] if one[1] == END_OF_TIME else one[0] + one[1], *one[2:]))
     return st.lists(alive, max_size=most)
 
 
@@ -203,8 +296,10 @@ def test_every_change_is_told(aggregates, rows, cuts, restarts, internal):
 def test_every_evaluation_is_told(aggregates, rows, cuts, restarts, slide, offset, internal):
     """The same with SLIDE."""
     node = group(aggregates, slide=slide, offset=offset, internal=internal)
-    got = played(node, rows, [*cuts, *restarts], restarts)
-    assert got == at_evaluations(aggregates, rows, slide, offset, internal=internal)
+    cuts = [*cuts, *restarts]
+    assert played(node, rows, cuts, restarts) == at_evaluations(
+        aggregates, rows, slide, offset, cuts, internal=internal
+    )
 
 
 @pytest.mark.parametrize("slide", [None, 7])
@@ -212,9 +307,10 @@ def test_every_evaluation_is_told(aggregates, rows, cuts, restarts, slide, offse
 def test_floats_have_the_same_bits_for_every_cut(slide, rows, cuts, restarts):
     """Sums that round, of rows in any order within their instants."""
     node = group((SUM, AVG, SPREAD, MAX, MEDIAN), slide=slide)
-    at_once = played(node, rows, ())
+    cuts = [*cuts, *restarts, 200]
+    at_once = played(node, rows, [200])
     assert played(node, rows, cuts) == at_once
-    assert played(node, rows, [*cuts, *restarts], restarts, shuffle=True) == at_once
+    assert played(node, rows, cuts, restarts, shuffle=True) == at_once
 
 
 def test_the_largest_in_a_window():
@@ -229,3 +325,90 @@ def test_the_largest_in_a_window():
     gone = state.advance([changes([])], 61)
     assert (gone.ts.tolist(), gone.op.tolist()) == ([60, 60], [-1, 1])
     assert gone.rows.to_pydict() == {aggregate_name(0): [75.0, 73.0]}
+
+
+@given(rows=rows_of(rough), restarts=cuts)
+def test_states_in_python_with_slide(rows, restarts):
+    """The user's own, of numbers and of objects, and sketches: whatever cannot be taken back is folded again."""
+    aggregates = (own("numbers", Numbers), own("objects", Objects), own("exact", Exact), SKETCH)
+    node = group(aggregates, slide=10)
+    at_once = played(node, rows, [200])
+    assert played(node, rows, [*restarts, 200], restarts, shuffle=True) == at_once
+    for ts, _, _, _, key, numbers, objects, exact, sketch in at_once:
+        values = [
+            row[3] for row in rows if row[0] <= ts < row[1] and spelled(row[2]) == key and row[3] is not None
+        ]
+        total = float(sum(map(Fraction, values)))
+        assert math.isclose(float.fromhex(numbers or "0x0p0"), total, rel_tol=1e-9, abs_tol=8.0)
+        assert objects == (None if not values else ",".join(sorted(map(repr, values))))
+        assert exact == (None if not values else len(values))
+        assert sketch == len({value + 0.0 for value in values})
+
+
+@given(rows=rows_of(exact), slide=st.sampled_from([None, 9]), restarts=cuts)
+def test_values_by_other_values(rows, slide, restarts):
+    """MAX_BY, and different tuples: what rows have to give is a struct there."""
+    node = group((LONGEST, TUPLES), slide=slide)
+    found = {told[4]: told for told in played(node, rows, [*restarts, 95], restarts) if told[0] < 95}
+    for key, (ts, op, _, _, _, longest, tuples) in found.items():
+        mine = [row for row in rows if row[0] <= ts < row[1] and spelled(row[2]) == key]
+        if op < 0:
+            continue
+        pairs = [(row[4], row[3]) for row in mine if row[4] is not None]
+        if pairs:
+            best = max(pairs, key=lambda pair: (pair[0], pair[1] is not None, pair[1] or 0.0))
+            assert longest == (None if best[1] is None else spelled(best[1]))
+        assert tuples == len({(row[4], row[5]) for row in mine if row[4] is not None and row[5] is not None})
+
+
+def test_zeros_and_nan_are_one_group():
+    """As in Spark's GROUP BY; a group is written as no row need have it."""
+    rows = [(at, at + 100, "a", x, 1, None) for at, x in enumerate([-0.0, 0.0, math.nan, -math.nan, None])]
+    got = Groups(group((COUNT,), keys=("x",), slide=10)).advance([changes(rows)], 10)
+    assert sorted(
+        zip(map(spelled, got.rows["_key0"].to_pylist()), got.rows[aggregate_name(0)].to_pylist()), key=repr
+    ) == [
+        ("0x0.0p+0", 2),
+        ("NaN", 2),
+        (None, 1),
+    ]
+
+
+@pytest.mark.parametrize("slide", [None, 10])
+def test_a_state_is_of_the_size_of_what_is_alive(slide):
+    """Groups, values and ranks that nobody has any more are forgotten, and so is what was logged of them."""
+    state, most, entries = Groups(group((GREATEST, MEDIAN, DISTINCT), slide=slide)), [], []
+    for turn in range(60):
+        rows = [
+            (
+                turn * 100 + i // 40,
+                turn * 100 + 150,
+                f"{turn} {i % 500}",
+                float(turn * 2000 + i),
+                i,
+                f"{turn} {i}",
+            )
+            for i in range(2000)
+        ]
+        state.advance([changes(rows)], (turn + 1) * 100)
+        state.log()
+        most.append(state.bytes)
+        entries.append(state.entries)
+    assert max(entries[30:]) <= max(entries[:30])
+    assert max(most[30:]) <= 1.1 * max(most[:30])
+
+
+@pytest.mark.parametrize("slide", [None, 7])
+@given(rows=rows_of(exact, most=15))
+def test_when_it_changes_next(slide, rows):
+    """Nothing is told before; with SLIDE there is something to tell then."""
+    state = Groups(group((COUNT,), slide=slide))
+    state.advance([changes(rows)], 100)
+    until = 100
+    while (at := state.next_change()) < 300:
+        assert at >= until
+        assert not len(state.advance([changes([])], at))
+        told_then = state.advance([changes([])], at + 1)
+        assert set(told_then.ts.tolist()) <= {at}
+        assert slide is None or len(told_then)
+        until = at + 1

@@ -218,7 +218,8 @@ def _fold_again(
     for at in range(1, count):
         ascends &= marks[at, 0] >> NODE_BITS >= marks[at - 1, 0] >> NODE_BITS
     if not ascends:
-        # By bits, in which children are below their parents, so that no node waits for one to come to the cache.
+        # By bits, in which children are below their parents, so that no node waits for one to come to the
+        # cache.
         for bit in range(BITS):
             counts[BUCKETS + bit] = 0
         for at in range(count):
@@ -232,10 +233,10 @@ def _fold_again(
             marks[counts[BUCKETS + bit], 1] = marks[at, 0]
             counts[BUCKETS + bit] += 1
     for at in range(count):
-        mark = marks[at, 0] if ascends else marks[at, 1]
-        node = mark & NODE
+        one = marks[at, 0] if ascends else marks[at, 1]
+        node = one & NODE
         # A node that was taken out, and put in elsewhere, has a mark of its own there.
-        if nodes[node, MARKED] != 0 and nodes[node, BIT] == mark >> NODE_BITS:
+        if nodes[node, MARKED] != 0 and nodes[node, BIT] == one >> NODE_BITS:
             nodes[node, MARKED] = 0
             program[written, 0], program[written, 1] = COMBINE, node
             program[written, 2], program[written, 3] = nodes[node, LEFT], nodes[node, RIGHT]

@@ -1,4 +1,5 @@
-"""From the aggregate calls of a SELECT to aggregates: what Spark says of arguments and answers decides which."""
+"""From the aggregate calls of a SELECT to aggregates: what Spark says of arguments and answers decides
+which."""
 
 from __future__ import annotations
 

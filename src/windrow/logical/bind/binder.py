@@ -154,7 +154,7 @@ class _Binder:
         return None if where is None else spark_sql(self.scope.resolve(where.this))
 
     def _bind_keys(self) -> list[str]:
-        keys = (spark_sql(self.scope.resolve(expression)) for expression, _ in self.list.keys())
+        keys = (spark_sql(self.scope.resolve(expression)) for expression, _ in self.list.group_keys())
         return list(dict.fromkeys(keys))
 
     def _types(

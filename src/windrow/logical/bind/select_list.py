@@ -1,5 +1,5 @@
-"""The clauses of one SELECT, as far as they mean the same whatever it becomes: result columns and their names,
-what GROUP BY and HAVING stand for, which functions there are.
+"""The clauses of one SELECT, as far as they mean the same whatever it becomes: result columns and their
+names, what GROUP BY and HAVING stand for, which functions there are.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class SelectList:
                 )
         return names
 
-    def keys(self) -> list[tuple[exp.Expr, exp.Expr]]:
+    def group_keys(self) -> list[tuple[exp.Expr, exp.Expr]]:
         """What rows are grouped by: an expression over the rows, and where GROUP BY says it."""
         group = self._select.args.get("group")
         if group is None:

@@ -3,8 +3,8 @@
     Rows ─► Compute ─► Join ─► Distinct ─► Group ─► the answer
     leaves: a port of the operator, a window each
 
-Nodes are values: they say what is computed, and nothing of how. What goes along their edges are rows that each
-know when they come and when they end, and every edge says in which order they do (`pattern`).
+Nodes are values: they say what is computed, and nothing of how. What goes along their edges are rows that
+each know when they come and when they end, and every edge says in which order they do (`pattern`).
 """
 
 from windrow.logical.tree.compute import Compute

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Distinct(Node):
-    """Of rows with the same values one stands for all; where it ends, that which ends last takes its place."""
+    """Of rows with the same values one stands for all; where it ends, that which ends last takes its
+    place."""
 
     of: Node
     by: tuple[str, ...] | None = None

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Evaluate(Node):
-    """The evaluation at e gives the rows that are there at the last instant before e. They live from that instant
-    on, until the one of the next evaluation; for ever, if the windows are INTERNAL."""
+    """The evaluation at e gives the rows that are there at the last instant before e. They live from that
+    instant on, until the one of the next evaluation; for ever, if the windows are INTERNAL."""
 
     of: Node
     slide: int

@@ -1,4 +1,5 @@
-"""GROUP BY over rows that each know when they end: with SLIDE at each evaluation, otherwise at every change."""
+"""GROUP BY over rows that each know when they end: with SLIDE at each evaluation, otherwise at every
+change."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ class Group(Node):
     """A row for each group that has rows. Its columns are the keys and the aggregates, under the names that
     answers have (`key_name`, `aggregate_name`).
 
-    Rows hand over what partials and contents need of each: the input has a column for each, of the name that is
-    given in `values`.
+    Rows hand over what partials and contents need of each: the input has a column for each, of the name that
+    is given in `values`.
     """
 
     of: Node
@@ -28,8 +29,8 @@ class Group(Node):
     """The columns of the input that rows are grouped by."""
     aggregates: tuple[Aggregate, ...]
     values: tuple[tuple[str, str], ...]
-    """What partials and contents call what rows give (`value_name(partial)`, `contents.value_name`), and the column
-    of the input that it is."""
+    """What partials and contents call what rows give (`value_name(partial)`, `contents.value_name`), and the
+    column of the input that it is."""
     slide: int | None = None
     """The time between two evaluations, in microseconds; None: it is answered at every change."""
     offset: int = 0

@@ -19,10 +19,11 @@ class Join(Node):
     left: Node
     right: Node
     keys: tuple[tuple[str, str], ...]
-    """Pairs of columns that must be equal, one of the left and one of the right, which have the same type; none:
-    every row meets every other."""
+    """Pairs of columns that must be equal, one of the left and one of the right, which have the same type;
+    none: every row meets every other."""
     kept: tuple[str, ...]
-    """The columns of the pairs that somebody wants, of either side: no two columns of the sides have one name."""
+    """The columns of the pairs that somebody wants, of either side: no two columns of the sides have one
+    name."""
     condition: str | None = None
     """What must hold of a pair beside that, Spark SQL over the columns of both."""
     nulls_equal: bool = False

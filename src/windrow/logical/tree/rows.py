@@ -11,8 +11,8 @@ from windrow.logical.tree.node import Column, Node
 
 @dataclass(frozen=True)
 class Rows(Node):
-    """The rows of a port of the operator, which a pass over a batch hands over: what is computed of each, if it
-    meets the condition that the port has."""
+    """The rows of a port of the operator, which a pass over a batch hands over: what is computed of each, if
+    it meets the condition that the port has."""
 
     port: int
     """Its place among the `reads` of the query."""

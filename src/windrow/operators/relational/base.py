@@ -5,9 +5,9 @@ gives what it has up to there itself. So an operator never sees half an instant,
 batches shows in what it gives.
 
 At rest an operator is what it has logged: `log` gives, after every advance, what that added or changed, in
-tables by name, each row with the instant (column `_slice`) until which it is needed: a row that lives until `live`
-is needed by whoever goes on from `live` or before. `restore` is given all that was logged and is still needed, in
-the order in which it was; of what a later row replaces, it takes the later.
+tables by name, each row with the instant (column `_slice`) until which it is needed: a row that lives until
+`live` is needed by whoever goes on from `live` or before. `restore` is given all that was logged and is still
+needed, in the order in which it was; of what a later row replaces, it takes the later.
 """
 
 from __future__ import annotations

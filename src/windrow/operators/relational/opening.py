@@ -1,7 +1,7 @@
 """The beginning of a query that comes while its streams run: when all its windows hold all their rows.
 
-What would have been said before that instant is held back. Then the answer at that instant is said, as rows that
-come with it; what is new or gone begins with nothing.
+What would have been said before that instant is held back. Then the answer at that instant is said, as rows
+that come with it; what is new or gone begins with nothing.
 
 State: what is held back, without what has been taken back of it; nothing, once the query has begun.
 """

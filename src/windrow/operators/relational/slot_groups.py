@@ -49,10 +49,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
     Records = dict[Operation, Array]
 
-SLOTS = "slots"
-"""The table at rest; there is one more for each of the contents."""
-LATEST = "_latest"
-"""The column of the instant of the last row that has entered a slot."""
+SLOTS, SETTLED = "slots", "settled"
+"""The tables at rest; there is one more for each of the contents."""
 ROOM = 1 << 18
 """Instructions are written and followed so many at a time, so that they stay in a cache."""
 
@@ -89,13 +87,12 @@ class SlotGroups:
         """The groups that have slots, and room for more."""
         self._groups = 0
         self._leaves = 0
-        self._touched: list[tuple[Array, Array, Array, Array]] = []
-        """The leaves that rows have entered since the last log: themselves, their slots, groups, and
-        instants."""
+        self._touched: list[tuple[Array, Array, Array]] = []
+        """The leaves that rows have entered since the last log: themselves, their slots and groups."""
         self._entered: dict[str, list[pa.Table]] = {str(contents): [] for contents in self._counted}
         """The values that have entered since the last log."""
-        self._last = BEGINNING
-        """The first evaluation that sees all that is known to happen."""
+        self._settled = self._logged = BEGINNING
+        """The first evaluation that sees all that is known to happen; and as it was logged."""
         self._evaluated = BEGINNING
 
     @property
@@ -116,8 +113,10 @@ class SlotGroups:
     def advance(self, inputs: Sequence[Changes], until: int) -> Changes:
         """The answers of the evaluations up to an instant."""
         (changes,) = inputs
+        alive = changes.ts < changes.live
         slots, first = self._grid.last_seen(changes.live), self._grid.all_following(changes.ts)
-        sees = slots >= first
+        self._settled = max(self._settled, self._grid.settled(changes.ts[alive], slots[alive]))
+        sees = alive & (slots >= first)
         if not sees.all():
             changes = changes.take(np.flatnonzero(sees))
         coming = self._rows.take(changes)
@@ -141,11 +140,15 @@ class SlotGroups:
                 tables[name] = table.filter(needed).combine_chunks()
                 entered.clear()
         if self._touched:
-            ((leaves, slots, groups, latest),) = self._touched
+            ((leaves, slots, groups),) = self._touched
             self._touched = []
             records = {op: nodes[leaves] for op, nodes in self._rows.folds.nodes.items()}
-            columns = {LATEST: pa.array(latest), **self._rows.layout.at_rest(records)}
+            columns = self._rows.layout.at_rest(records)
             tables[SLOTS] = self._rows.at_rest(self._grid.needed_until(slots), groups, columns)
+        if self._settled > self._logged and self._heads.last >= END_OF_TIME:
+            # What never ends is answered until then; where all ends, its slots say until when.
+            self._logged = self._settled
+            tables[SETTLED] = pa.table({SLICE: [self._settled - 1]})
         return tables
 
     def restore(self, logged: Mapping[str, Sequence[pa.Table]], evaluated: int) -> None:
@@ -164,8 +167,11 @@ class SlotGroups:
         rows.keys.let_go(groups[order[~is_last]])
         chosen = order[is_last]
         table = table.take(pa.array(chosen)).combine_chunks()
-        latest, records = one_chunk(table, LATEST).to_numpy(), rows.layout.from_rest(table)
-        coming = Coming(latest, slots[chosen], groups[chosen], records, {})
+        records, slots, groups = rows.layout.from_rest(table), slots[chosen], groups[chosen]
+        coming = Coming(np.full(len(table), evaluated - 1), slots, groups, records, {})
+        settled = [one_chunk(part, SLICE).to_numpy() + 1 for part in logged.get(SETTLED, ())]
+        self._logged = int(np.concatenate([[BEGINNING], *settled]).max())
+        self._settled = max(self._logged, self._grid.settled(np.empty(0, np.int64), slots))
         self._follow(coming, coming.live, np.empty(0, np.int64))
         self._touched = []
         for contents, counted in self._counted.items():
@@ -227,8 +233,7 @@ class SlotGroups:
         self._leaves += int(is_new.sum()) - int(cursor[LEFT])
         groups = np.concatenate([part for part, _ in parts])
         records = {op: np.concatenate([found[op] for _, found in parts]) for op, _ in rows.layout.operations}
-        self._last = max(self._last, self._grid.settled(coming.ts, slots))
-        self._touched.append((np.where(is_new, ~leaves, leaves), slots, coming.groups, coming.ts))
+        self._touched.append((np.where(is_new, ~leaves, leaves), slots, coming.groups))
         # A leaf holds its group; whoever else has entered it does not.
         let_go = np.concatenate([coming.groups[~is_new], left[: cursor[LEFT]]])
         return Followed(ends, answers_to, groups, records, let_go)
@@ -241,20 +246,18 @@ class SlotGroups:
             slots = np.concatenate([[self._heads.last], slots])
         if until >= END_OF_TIME:
             # What never ends is answered until nothing happens any more.
-            until = max(self._last, self._grid.settled(coming.ts, slots[len(slots) - len(coming) :]))
+            until = self._settled
         return self._grid.evaluations(first, slots, until)
 
     def _forget_touched(self) -> None:
         """Of the leaves that were touched, each once that is still there."""
         if not self._touched:
             return
-        leaves, slots, groups, latest = (
-            np.concatenate(arrays) for arrays in zip(*self._touched, strict=True)
-        )
+        leaves, slots, groups = (np.concatenate(arrays) for arrays in zip(*self._touched, strict=True))
         still = np.flatnonzero(self._grid.needed_until(slots) >= self._evaluated)
         _, behind = np.unique(leaves[still][::-1], return_index=True)
         last = still[len(still) - 1 - behind]
-        self._touched = [(leaves[last], slots[last], groups[last], latest[last])] if len(last) else []
+        self._touched = [(leaves[last], slots[last], groups[last])] if len(last) else []
 
     def _answers(self, coming: Coming, slots: Array, followed: Followed) -> Changes:
         """The answers of groups at evaluations, from what was folded and counted for them."""

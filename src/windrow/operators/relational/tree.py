@@ -1,8 +1,8 @@
 """The operator of a query that slices cannot answer: its tree of operators, and the rows that wait for it.
 
 1. `push`: rows of a port wait until event time has passed them on every stream.
-2. `advance`: those that are due go into the leaves, with the instant at which each of them ends; every operator
-   of the tree advances, inputs before those who read them.
+2. `advance`: those that are due go into the leaves, with the instant at which each of them ends; every
+   operator of the tree advances, inputs before those who read them.
 3. What comes out at the root is delivered: as changes, as evaluations, or as what is new or gone.
 
 At rest: rows that wait, appended once, when they come; and what the operators of the tree log.
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 STEP_ROWS = 1 << 18
-"""The tree advances by about so many rows at a time, so that what is in between of a large batch is bounded."""
+"""The tree advances by about so many rows at a time, so that what is in between of a large batch is
+bounded."""
 
 
 class RelationalTree:

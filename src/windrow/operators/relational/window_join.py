@@ -30,9 +30,10 @@ from windrow.logical.patterns import UpdatePattern
 from windrow.operators.relational.changes import Changes, together
 from windrow.operators.relational.columns_of import read_by, schema_of
 from windrow.operators.state.calendar_queue import CalendarQueue
+from windrow.operators.state.chain_kernels import LEFT
 from windrow.operators.state.fifo_ring import FifoRing
 from windrow.operators.state.kept_batches import KeptBatches
-from windrow.operators.state.key_chains import LEFT, KeyChains, MeetsTooMany
+from windrow.operators.state.key_chains import KeyChains, MeetsTooMany
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

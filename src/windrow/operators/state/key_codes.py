@@ -35,7 +35,8 @@ EMPTY = -1
 """An entry of the table without a key; any other is 31 bits of a hash, and the 32 bits of a code."""
 CODE = 0xFFFFFFFF
 GIVEN, FREE, END, DEAD = range(4)
-"""Places of the counts: codes ever given, those of them that are free, the end of the arena, dead bytes in it."""
+"""Places of the counts: codes ever given, those of them that are free, the end of the arena, dead bytes in
+it."""
 FACTOR = np.uint64(0x9E3779B97F4A7C15)
 """Spreads the bits of a word: 2^64 divided by the golden ratio."""
 

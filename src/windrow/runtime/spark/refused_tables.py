@@ -54,8 +54,8 @@ def write_refused(
     epoch: int,
     behind: Iterable[Behind] = (),
 ) -> list[DataFile]:
-    """Write the late and the dead rows of a batch, if it has any, and those that are behind a query. The commit
-    dates the files."""
+    """Write the late and the dead rows of a batch, if it has any, and those that are behind a query. The
+    commit dates the files."""
     refused: list[tuple[str, int, DataFrame]] = []
     if tally.late:
         refused.append(("late", tally.late, late_rows(stream, batch, bounds)))

@@ -54,7 +54,7 @@ class Shown(NamedTuple):
         ]
 
 
-CHANGES = "+ comes at that time, and ends by itself when it says so; − is taken back before that"
+CHANGES = "+: a row comes, and goes by itself at the time under `until`, if there is one; −: it is taken back"
 """What the signs in front of changes mean."""
 
 

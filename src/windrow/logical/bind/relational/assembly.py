@@ -8,9 +8,10 @@
            │ └ b
            └ c
 
-Parts are joined in the order of FROM, but that one that an equality connects with what is joined by then goes before
-one that nothing does. Rows on the right of EXISTS, IN and LEFT SEMI JOIN are met last: each different one once, or,
-where there is more to it than equalities, in pairs, of which one is kept for every row of the left.
+Parts are joined in the order of FROM, but that one that an equality connects with what is joined by then goes
+before one that nothing does. Rows on the right of EXISTS, IN and LEFT SEMI JOIN are met last: each different
+one once, or, where there is more to it than equalities, in pairs, of which one is kept for every row of the
+left.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from windrow.logical.bind.relational.columns import EVALUATION, over_edge, part_
 from windrow.logical.tree import Column, Compute, Distinct, Join, Number
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from windrow.logical.bind.relational.block import Block, Condition, SemiJoin, Side
     from windrow.logical.bind.relational.parts import Part
@@ -60,14 +61,14 @@ class Assembly:
         part = self._part_of(meant)
         if part is not None:
             return quoted(part.place(meant, of_type).name)
-        return self._over_edge(meant)
+        return _over_edge(meant, self._parts)
 
     def column(self, side: Side) -> Column:
         """A column of the tree for an expression."""
         part = self._part_of(side.meant)
         if part is not None:
             return part.place(side.meant, side.type)
-        sql = self._over_edge(side.meant)
+        sql = _over_edge(side.meant, self._parts)
         if sql not in self._above:
             made = Column(self._names.unique(short(sql)), side.type)
             self._above[sql] = made
@@ -87,9 +88,6 @@ class Assembly:
         if not needed:
             return self._first
         return self._parts[next(iter(needed))] if len(needed) == 1 and EVALUATION not in needed else None
-
-    def _over_edge(self, meant: exp.Expr) -> str:
-        return over_edge(meant, lambda column: self._parts[part_of(column)].column(column).name)
 
     # joins
 
@@ -129,13 +127,17 @@ class Assembly:
 
     def _join(self, part: Part, keys: Sequence[tuple[Side, Side]], decided: Sequence[Condition]) -> None:
         pairs = tuple((self.column(left).name, self.column(right).name) for left, right in keys)
-        condition = self._all_of(decided)
+        condition = self._all_of(decided, self._parts)
         self._steps.append(lambda left: join(left, part.node(), pairs, condition))
 
-    def _all_of(self, conditions: Sequence[Condition]) -> str | None:
+    def _all_of(self, conditions: Sequence[Condition], parts: Mapping[str, Part]) -> str | None:
         if not conditions:
             return None
-        return self._over_edge(exp.and_(*(condition.expression.meant for condition in conditions)))
+        return _over_edge(exp.and_(*(condition.expression.meant for condition in conditions)), parts)
+
+    def _constant(self) -> tuple[Column, str]:
+        """A column for rows of which nothing is wanted but that they are there."""
+        return Column(self._names.unique("1"), pa.int32()), "1"
 
     def _warn(self, part: Part) -> None:
         before = self._first.label
@@ -155,9 +157,9 @@ class Assembly:
         others = [condition for condition in semi.conditions if condition not in keys]
         if not others:
             wanted = list(dict.fromkeys(of_right for _, of_right in pairs))
-            one = self._names.unique("1")
+            items = [(column, quoted(column.name)) for column in wanted] or [self._constant()]
             self._steps.append(
-                lambda left: join(left, Distinct(only(right.node(), wanted, one)), names, kept=left)
+                lambda left: join(left, Distinct(Compute(right.node(), tuple(items))), names, kept=left)
             )
             return
         if not keys:
@@ -165,14 +167,14 @@ class Assembly:
             self._statement.warnings.append(
                 f"{label} is looked for without an equality: every row meets every other"
             )
-        self._parts |= right._parts
-        condition, number = self._all_of(others), self._names.unique("#row")
-        self._parts = {key: part for key, part in self._parts.items() if key in left_parts}
+        parts = self._parts | right._parts
+        condition, number = self._all_of(others, parts), self._names.unique("#row")
 
         def meet(left: Node) -> Node:
             numbered = Number(left, number)
             pairs = join(numbered, right.node(), names, condition, kept=numbered)
-            return only(Distinct(pairs, by=(number,)), left.columns)
+            items = tuple((column, quoted(column.name)) for column in left.columns)
+            return Compute(Distinct(pairs, by=(number,)), items)
 
         self._steps.append(meet)
 
@@ -197,10 +199,9 @@ def with_column(node: Node, column: Column, sql: str) -> Compute:
     return Compute(node, (*((one, quoted(one.name)) for one in node.columns), (column, sql)))
 
 
-def only(node: Node, columns: Sequence[Column], one: str = "") -> Compute:
-    """Rows with these columns only; with a constant, under the name `one`, where these are none."""
-    items = tuple((column, quoted(column.name)) for column in columns)
-    return Compute(node, items or ((Column(one, pa.int32()), "1"),))
+def _over_edge(meant: exp.Expr, parts: Mapping[str, Part]) -> str:
+    """An expression over the columns that parts give."""
+    return over_edge(meant, lambda column: parts[part_of(column)].column(column).name)
 
 
 def _equalities(

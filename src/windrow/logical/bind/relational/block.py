@@ -41,7 +41,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class SemiJoin:
-    """EXISTS, IN (SELECT …) or LEFT SEMI JOIN: a row stays while there is a row on the right to go with it."""
+    """EXISTS, IN (SELECT …) or LEFT SEMI JOIN: a row stays while there is a row on the right to go with
+    it."""
 
     block: Block
     """The right side, without what connects it to the left."""
@@ -77,8 +78,8 @@ class Block:
 
     @property
     def groups(self) -> Group | None:
-        """The groups that it selects from, under the names that keys and aggregates have everywhere, if it selects
-        from groups and does nothing else."""
+        """The groups that it selects from, under the names that keys and aggregates have everywhere, if it
+        selects from groups and does nothing else."""
         (part, *others) = self.parts.values()
         if others or self.semi_joins or not isinstance(part, Result) or not isinstance(part.of, Group):
             return None

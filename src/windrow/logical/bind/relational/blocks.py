@@ -1,4 +1,5 @@
-"""A SELECT to a block: FROM, conditions, what is selected; with DISTINCT or GROUP BY the part that comes of it."""
+"""A SELECT to a block: FROM, conditions, what is selected; with DISTINCT or GROUP BY the part that comes of
+it."""
 
 from __future__ import annotations
 

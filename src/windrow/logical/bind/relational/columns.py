@@ -6,8 +6,8 @@ An expression of a block goes through three forms:
     as Spark is asked     `f`.`delay` > 10              over a view for each item of FROM
     as it is meant        `p0`.`flights`.`delay` > 10   over the parts that a tree is put together from
 
-What is meant may be another expression than what is written: a sub-query that only selects melts into the block
-around it, and its columns stand for what they are computed from.
+What is meant may be another expression than what is written: a sub-query that only selects melts into the
+block around it, and its columns stand for what they are computed from.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     """What each column of each relation that Spark is asked about is meant to be."""
 
 EVALUATION = "#evaluation"
-"""The part that window_start and window_end are of: all windows of a query are evaluated at the same instants."""
+"""The part that window_start and window_end are of: all windows of a query are evaluated at the same
+instants."""
 LONGEST = 40
 """Characters of an expression that the name of its column has."""
 
@@ -101,8 +102,8 @@ def meant_by(asked: exp.Expr, meanings: Meanings) -> exp.Expr:
 
 
 def over_part(meant: exp.Expr, labels: Mapping[str, str] | None = None) -> str:
-    """Spark SQL for an expression of one part over the relations of that part; `labels`: what these are called
-    instead."""
+    """Spark SQL for an expression of one part over the relations of that part; `labels`: what these are
+    called instead."""
 
     def plain(column: exp.Column) -> exp.Expr | None:
         if not part_of(column):
@@ -136,7 +137,8 @@ def short(sql: str) -> str:
 
 
 class Names:
-    """The names of columns in a tree: no two are alike, as Spark sees it, and none is one of Windrow's own."""
+    """The names of columns in a tree: no two are alike, as Spark sees it, and none is one of Windrow's
+    own."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()

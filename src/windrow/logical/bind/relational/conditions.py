@@ -1,5 +1,5 @@
-"""WHERE and ON as conditions that must all hold, and what Spark says of them: an equality of things that have one
-type, or can be brought to one as Spark would to compare them, is what parts can be joined by.
+"""WHERE and ON as conditions that must all hold, and what Spark says of them: an equality of things that have
+one type, or can be brought to one as Spark would to compare them, is what parts can be joined by.
 """
 
 from __future__ import annotations

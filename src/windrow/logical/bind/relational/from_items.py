@@ -1,7 +1,7 @@
 """FROM of a block: windows of streams, sub-queries, and the unchanging tables that rows of a stream meet.
 
-A sub-query melts into the block: its parts and conditions become those of the block, its columns stand for what
-they are computed from. A table belongs to the pass over the stream that it is joined with (`tables.py`).
+A sub-query melts into the block: its parts and conditions become those of the block, its columns stand for
+what they are computed from. A table belongs to the pass over the stream that it is joined with (`tables.py`).
 """
 
 from __future__ import annotations

@@ -111,9 +111,10 @@ class _Grouping:
         return self._selected(part, lifted, lifted_having)
 
     def _keys(self) -> list[Expression]:
-        """What rows are grouped by. All rows of an evaluation have one window_end: it tells no groups apart."""
+        """What rows are grouped by. All rows of an evaluation have one window_end: it tells no groups
+        apart."""
         found: dict[str, Expression] = {}
-        for expression, node in self.listed.keys():
+        for expression, node in self.listed.group_keys():
             key = self.scope.read(expression)
             if is_evaluation(key.meant):
                 continue
@@ -185,7 +186,7 @@ class _Grouping:
     def _refuse_evaluation(self, meant: exp.Expr, node: exp.Expr) -> None:
         if EVALUATION in parts_of(meant):
             raise self.scope.problem(
-                "all rows of an evaluation have the same window_end: it can be selected, and not computed with here",
+                "all rows of an evaluation have the same window_end, and nothing is computed with it here",
                 node,
                 "compute with window_end in the SELECT list at the top of the query",
             )

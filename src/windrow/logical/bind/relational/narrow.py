@@ -1,4 +1,5 @@
-"""Every edge of a tree carries only what somebody above wants: fewer columns to hand over, to keep and to copy.
+"""Every edge of a tree carries only what somebody above wants: fewer columns to hand over, to keep and to
+copy.
 
     join a, b keeping a.k, a.x, b.k, b.y          join a, b keeping b.y
     for a SELECT of b.y                     ──►   (a.k and b.k are needed below, a.x nowhere)

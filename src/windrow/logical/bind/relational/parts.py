@@ -1,8 +1,8 @@
 """The parts that the tree of a block is put together from: windows of streams, and results of blocks below.
 
-What is computed of one part alone is computed where it comes from: of a stream, by the pass over its batches, in
-the JVM; of a result, right above it. So a part takes conditions and expressions as long as its block is bound,
-and is a node of the tree when that is complete.
+What is computed of one part alone is computed where it comes from: of a stream, by the pass over its batches,
+in the JVM; of a result, right above it. So a part takes conditions and expressions as long as its block is
+bound, and is a node of the tree when that is complete.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A statement that slices cannot answer, as a tree of operators.
 
-1. `blocks`: each SELECT becomes a block: parts, conditions, what is selected; sub-queries melt into those around.
-2. `assembly`: the parts of a block are joined to a tree; what one part can compute alone is computed there.
-3. `narrow`: columns that nobody wants go.
-4. What is left at the leaves is what is asked of the streams.
+1. `blocks`: each SELECT becomes a block: parts, conditions, what is selected; sub-queries melt into those
+around. 2. `assembly`: the parts of a block are joined to a tree; what one part can compute alone is computed
+there. 3. `narrow`: columns that nobody wants go. 4. What is left at the leaves is what is asked of the
+streams.
 """
 
 from __future__ import annotations

@@ -106,7 +106,7 @@ def refuse_delivery(text: str, query: exp.Expr) -> None:
     node = delivery_node(query)
     if node is not None:
         raise StatementError(
-            f"{node.name} stands at the top of a query: what is joined, united or selected from are relations",
+            f"{node.name} stands at the top of a query: what is joined or selected from are relations",
             text,
             *span(node),
             f"leave it out here, or write SELECT {node.name} * FROM (…) around the whole",
@@ -203,7 +203,7 @@ def refuse_aggregates(
         )
         if is_ordered and not ordered:
             raise scope.problem(
-                f"{aggregate.function.upper()} asks for the order of rows, and only those of one stream have one",
+                f"{aggregate.function.upper()} asks for the order of rows: only those of one stream have one",
                 node,
                 "aggregate the stream by itself, or use MAX_BY with the time",
             )

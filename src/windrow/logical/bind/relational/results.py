@@ -1,4 +1,5 @@
-"""From a block to a tree that has exactly its columns, and to the block that selects from what comes of it."""
+"""From a block to a tree that has exactly its columns, and to the block that selects from what comes of
+it."""
 
 from __future__ import annotations
 
@@ -42,7 +43,8 @@ def exact(statement: Statement, block: Block, names: Sequence[str]) -> Compute:
 
 
 def plain_items(block: Block) -> list[Item]:
-    """What a block selects, but window_start and window_end: they are the same for all rows of an evaluation."""
+    """What a block selects, but window_start and window_end: they are the same for all rows of an
+    evaluation."""
     return [item for item in block.items if not is_evaluation(item.meant)]
 
 

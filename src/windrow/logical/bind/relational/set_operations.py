@@ -1,4 +1,5 @@
-"""UNION [ALL] and INTERSECT of blocks: columns go together by place, and have the types that Spark gives both."""
+"""UNION [ALL] and INTERSECT of blocks: columns go together by place, and have the types that Spark gives
+both."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 
 def sides_of(query: exp.SetOperation) -> list[exp.Expr]:
-    """The queries that are united, or intersected. Of UNIONs in a row only the last may count: it leaves every
-    different row once, whatever was done before."""
+    """The queries that are united, or intersected. Of UNIONs in a row only the last may count: it leaves
+    every different row once, whatever was done before."""
     left = query.this
     is_same = isinstance(query, exp.Union) and type(left) is type(query)
     if is_same and (query.args["distinct"] or not left.args["distinct"]) and not left.args.get("with_"):

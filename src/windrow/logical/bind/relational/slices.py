@@ -1,4 +1,5 @@
-"""Groups over one stream, its window with SLIDE: sub-queries that only select do not change that slices answer them.
+"""Groups over one stream, its window with SLIDE: sub-queries that only select do not change that slices
+answer them.
 
     SELECT k, n FROM (SELECT k, COUNT(*) AS n FROM s [RANGE 1 HOUR SLIDE 1 MINUTE] GROUP BY k) WHERE n > 3
 

@@ -1,4 +1,5 @@
-"""What the blocks of one statement have in common while it is bound: names, windows, ports, questions to Spark."""
+"""What the blocks of one statement have in common while it is bound: names, windows, ports, questions to
+Spark."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Unchanging tables in FROM: each is joined, in the JVM, to the rows of the one stream that conditions connect it
-with, so that it costs no state.
+"""Unchanging tables in FROM: each is joined, in the JVM, to the rows of the one stream that conditions
+connect it with, so that it costs no state.
 """
 
 from __future__ import annotations
