@@ -10,6 +10,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 
+from _harness import plain_ticks
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 
@@ -52,6 +53,8 @@ def _throughput(axes: Axes, report: Mapping[str, Any]) -> None:
             axes.plot(list(best), list(best.values()), line, color=color, marker=marker, label=name)
     _windows(axes, measured)
     axes.set_yscale("log")
+    plain_ticks(axes.yaxis)
+    axes.yaxis.set_major_formatter("{x:,.0f}")
     axes.set_ylabel("rows a second")
     axes.set_title("(a) INTERNAL join, and Spark's interval join", fontsize=11)
     axes.legend(frameon=False, fontsize=8.5)
@@ -62,19 +65,16 @@ def _over_windows(axes: Axes, report: Mapping[str, Any]) -> None:
     for line, results in zip(LINES, _all(measured, "results"), strict=False):
         mine = sorted((m for m in measured if m["results"] == results), key=lambda m: m["window"])
         for column, (label, color, marker) in MEASURES.items():
-            axes.plot(
-                [m["window"] for m in mine],
-                [m[column] / mine[0][column] for m in mine],
-                line,
-                color=color,
-                marker=marker,
-                label=f"{label}, {_results(results)}",
-            )
+            values = [m[column] / mine[0][column] for m in mine]
+            axes.plot([m["window"] for m in mine], values, line, color=color, marker=marker)
+            if line == LINES[0]:
+                axes.plot([], [], "-", color=color, marker=marker, label=label)
+        axes.plot([], [], line, color="black", label=_results(results))
     _windows(axes, measured)
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.4 * axes.get_ylim()[1])
     axes.set_ylabel("times what it is at the smallest window")
     axes.set_title("(b) for a row and result, Windrow", fontsize=11)
-    axes.legend(frameon=False, fontsize=8.5)
+    axes.legend(frameon=False, fontsize=8.5, ncols=2, loc="upper left")
 
 
 def _evaluations(axes: Axes, report: Mapping[str, Any]) -> None:

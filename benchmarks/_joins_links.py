@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,10 +40,18 @@ class Size:
     """Rows of a file, and so of a micro-batch."""
     rate: int
     """Rows a second; a million is a multiple of it, and of its double."""
+    first: int | None = None
+    """Rows of the first file, if it has others."""
 
     @property
     def rows(self) -> int:
-        return self.files * self.a_file
+        return self.begins[-1]
+
+    @property
+    def begins(self) -> list[int]:
+        """The row at which each file begins, and where the last one ends."""
+        first = self.a_file if self.first is None else self.first
+        return [0, *(first + number * self.a_file for number in range(self.files))]
 
     @property
     def step(self) -> int:
@@ -99,9 +108,9 @@ def write_link(size: Size, path: Path, link: str, keys: Array) -> None:
     directory = path / link
     directory.mkdir(parents=True)
     earliest = time.time() - 10 * size.files
-    for number in range(size.files):
+    for number, (begin, end) in enumerate(pairwise(size.begins)):
         file = directory / f"{number:04d}.parquet"
-        pq.write_table(rows.slice(number * size.a_file, size.a_file), file)
+        pq.write_table(rows.slice(begin, end - begin), file)
         os.utime(file, (earliest + 10 * number,) * 2)
 
 

@@ -63,7 +63,7 @@ def run_windrow(spark: SparkSession, links: Links, window: int, scratch: Path) -
 
 
 def run_spark(
-    spark: SparkSession, links: Links, window: int, scratch: Path, store: str, budget: float
+    spark: SparkSession, links: Links, window: int, scratch: Path, store: str, budget: int
 ) -> Joined | None:
     """Join two links by Spark with one of its state stores; None if it took longer than the budget."""
     output = str(scratch / "pairs")

@@ -20,14 +20,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.streaming import StreamingQuery
 
 from windrow import Engine
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
 
 SCHEMA = "ts TIMESTAMP, k INT, v DOUBLE"
 PER_SECOND = 10
@@ -243,7 +245,7 @@ def within(spark: SparkSession, budget: int, work: Callable[[], object]) -> bool
     return True
 
 
-def finishes(spark: SparkSession, query: StreamingQuery, budget: float) -> bool:
+def finishes(spark: SparkSession, query: StreamingQuery, budget: int) -> bool:
     """Whether a streaming query comes to its end within the budget; it is stopped if it does not."""
     finished = bool(query.awaitTermination(budget))
     if not finished:

@@ -3,13 +3,16 @@
 Two generated links, and windows of more and more rows, over keys that are scaled with them: a row has 1
 result on average, or 10, whatever the window. What is measured:
 
-1. a join of INTERNAL windows by Windrow: the time a row and result, the state that an epoch writes; and its
-   operator by itself: how many rows it touches (`_joins_operator.py`);
-2. that join by Windrow and by Spark, over the first of the files (`_joins_ways.py`), with answers that must be
-   equal. Spark runs with each of its state stores, and the faster counts: the second is stopped once it has
-   taken longer than the first;
-3. GROUP BY over a join at overlap 60 by Windrow, and by DuckDB, which recomputes it (`_joins_evaluations.py`);
+1. a join of INTERNAL windows by Windrow: the time a row and result; the state that an epoch writes, of so few
+   rows that all of them still live when it ends; and how many rows its operator touches by itself
+   (`_joins_operator.py`);
+2. that join by Windrow and by Spark, over the first of the files, with answers that must be equal
+   (`_joins_ways.py`). Spark runs with each of its state stores, and the faster one counts;
+3. GROUP BY over a join at overlap 60 by Windrow, and by DuckDB, which recomputes it
+   (`_joins_evaluations.py`);
 4. DISTINCT sources of packets, most of which come from few: how much is held (`_joins_distinct.py`).
+
+Of Spark's state stores, the second is stopped once it has taken longer than the first.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
+from math import ceil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -51,6 +55,8 @@ class Settings:
     """How many results a row has."""
     size: Size
     """Of the links, for each window; the first half of the files fills the largest."""
+    state: Size
+    """Of the links whose state is looked at; their first files fill the windows."""
     compared: Mapping[int, int]
     """How many of the files Spark joins too, by window: the less a window holds, the longer it takes."""
     evaluated: Size
@@ -67,8 +73,9 @@ class Settings:
 FULL = Settings(
     windows=(2_000, 20_000, 200_000),
     results=(1, 10),
-    size=Size(files=10, a_file=100_000, rate=1_000),
-    compared={2_000: 3, 20_000: 6, 200_000: 10},
+    size=Size(files=6, a_file=200_000, rate=1_000),
+    state=Size(files=9, a_file=2_000, rate=1_000),
+    compared={2_000: 2, 20_000: 3, 200_000: 6},
     evaluated=Size(files=8, a_file=150_000, rate=2_500),
     asked=20,
     repeats=3,
@@ -78,6 +85,7 @@ QUICK = Settings(
     windows=(2_000, 10_000),
     results=(1, 10),
     size=Size(files=4, a_file=5_000, rate=1_000),
+    state=Size(files=3, a_file=2_000, rate=1_000),
     compared={2_000: 2, 10_000: 4},
     evaluated=Size(files=4, a_file=20_000, rate=500),
     asked=3,
@@ -152,7 +160,7 @@ class Joins:
         """A window, by Windrow alone and beside Spark."""
         with self._links(self.settings.size, case.keys) as links, self._directory() as directory:
             self._measure_alone(links, case)
-            self._compare(links.first(self.settings.compared[case.window], directory / "first"), case)
+            self.compare(links.first(self.settings.compared[case.window], directory / "first"), case)
 
     def _measure_alone(self, links: Links, case: Case) -> None:
         runs = [self._windrow(links, case) for _ in range(self.settings.repeats)]
@@ -161,7 +169,7 @@ class Joins:
         ]
         each = Timing(tuple(run.epochs.nanoseconds_each for run in runs))
         operator = Timing(tuple(passage.nanoseconds_each for passage in passages))
-        state = runs[0].epochs.state_bytes
+        state = self._state_bytes(case)
         self.alone.append(
             {
                 **asdict(case),
@@ -179,27 +187,37 @@ class Joins:
             f"{operator.median:,.0f} ns; {state:,.0f} bytes of state an epoch"
         )
 
-    def _compare(self, links: Links, case: Case) -> None:
+    def _state_bytes(self, case: Case) -> float:
+        """What an epoch of few rows writes of the state, once the window is full."""
+        with self._links(replace(self.settings.state, first=case.window), case.keys) as links:
+            return self._windrow(links, case).epochs.state_bytes
+
+    def compare(self, links: Links, case: Case) -> None:
         """Windrow and Spark over the same files; raises WrongAnswer unless they agree."""
         runs = [self._windrow(links, case) for _ in range(self.settings.repeats)]
         ours = Joined(Timing(tuple(run.seconds for run in runs)).median, runs[0].answers)
         joined: dict[str, Joined | None] = {WINDROW: ours}
-        budget: float = self.settings.budget
+        budget = self.settings.budget
         window = links.size.seconds(case.window)
         for store in self.settings.state_stores:
             run = partial(run_spark, self.spark, links, window, store=store, budget=budget)
             theirs = joined[f"{SPARK}, {store}"] = self._clean(run)
             if theirs is not None:
-                budget = min(budget, theirs.seconds)
+                budget = min(budget, ceil(theirs.seconds))
                 if theirs.answers != ours.answers:
                     raise WrongAnswer(f"{case.label}: {ours.answers}, and by {SPARK} {theirs.answers}")
         rows = 2 * links.size.rows
         for way, done in joined.items():
-            told = {"seconds": None, "rows_a_second": None, "answers": None}
+            found: dict[str, Any] = {
+                "seconds": None,
+                "rows_a_second": None,
+                "answers": None,
+                "checksum": None,
+            }
             if done is not None:
-                told = {"seconds": round(done.seconds, 3), "rows_a_second": round(rows / done.seconds)}
-                told |= asdict(done.answers)
-            self.compared.append({**asdict(case), "way": way, "rows": rows, **told})
+                found["seconds"], found["rows_a_second"] = round(done.seconds, 3), round(rows / done.seconds)
+                found["answers"], found["checksum"] = done.answers.count, done.answers.checksum
+            self.compared.append({**asdict(case), "way": way, "rows": rows, **found})
         took = (f"{way} {f'{done.seconds:.2f} s' if done else 'stopped'}" for way, done in joined.items())
         console.print(f"{case.label}, {rows:,} rows: {', '.join(took)}")
 

@@ -15,7 +15,17 @@ from tests.api.many_statements import answered, assert_right, assert_same_result
 from tests.api.random_queries import DELAY, random_cuts, random_statement, random_streams
 from tests.examples import examples
 from tests.harness.micro_batches import feeding
-from tests.window_contents import Asked, WindowContents, comparable, with_whole_times
+from tests.window_contents import (
+    Asked,
+    Change,
+    WindowContents,
+    check_takings_back,
+    comparable,
+    states,
+    timed,
+    with_whole_times,
+    without_empty,
+)
 
 SECOND = 1_000_000
 STATEMENTS = [
@@ -175,3 +185,63 @@ def expected_view(contents, asked, at):
         return contents.at_instants(asked, [at])[at]
     answers = contents.evaluations(asked)
     return answers[max(end for end in answers if end <= at + 1)]
+
+
+COMING = [
+    Asked("SELECT a.k, b.n FROM a [RANGE 5 SECONDS], b [RANGE 3 SECONDS] WHERE a.k = b.k"),
+    Asked("SELECT DISTINCT n FROM a [RANGE 5 SECONDS]"),
+    Asked("SELECT k, SUM(n) AS total, COUNT(*) AS n FROM a [RANGE 5 SECONDS] GROUP BY k"),
+    Asked("SELECT ISTREAM k FROM a [RANGE 5 SECONDS] WHERE n > 0"),
+    Asked("SELECT DSTREAM k FROM a [RANGE 5 SECONDS] WHERE n > 0"),
+    Asked("SELECT l.k, COUNT(*) AS n FROM a [RANGE 5 SECONDS SLIDE 2 SECONDS] l JOIN b [RANGE 3 SECONDS SLIDE 2 SECONDS] r ON l.k = r.k GROUP BY l.k"),
+]  # fmt: skip
+
+
+@pytest.mark.usefixtures("interpreted")
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_query_that_comes_late_begins_when_its_longest_window_is_full(spark, tmp_path, seed):
+    random = Random(seed)
+    streams = random_streams(random)
+    epochs = random_cuts(random, streams, 5)
+    comes = random.randint(1, len(epochs) - 1)
+    contents = WindowContents(streams)
+    batches = dict.fromkeys(streams, 0)
+    schemas = {name: rows.schema for name, rows in streams.items()}
+    with engine_for(spark, tmp_path, schemas, COMING) as engine, feeding(engine, *streams) as feed:
+        for number, epoch in enumerate(epochs):
+            if number == comes:
+                for place, asked in enumerate(COMING):
+                    engine.query(f"late{place}", asked.cql)
+            feed_one(feed, spark, epoch, batches)
+        for name in streams:
+            feed.seal(name)
+        known = {query.name: query for query in engine.status().queries}
+        for place, asked in enumerate(COMING):
+            complete_after = known[f"late{place}"].complete_after
+            begins = whole(complete_after) + max(window.range for window in asked.windows)
+            assert_right_from(asked, engine.results(f"late{place}").toArrow(), contents, begins)
+
+
+def whole(when):
+    """An instant, in microseconds."""
+    return (when - datetime.fromtimestamp(0, UTC)) // timedelta(microseconds=1)
+
+
+def assert_right_from(asked, results, contents, begins):
+    """See that there is nothing before an instant, and from there on all that DuckDB has; what is new or gone is
+    so compared with what was told before."""
+    if asked.slide is not None:
+        found, expected = timed(results, "window_end"), contents.evaluations(asked)
+    elif asked.delivery != "R":
+        found, expected = timed(results, "_ts"), contents.differences(asked)[asked.delivery]
+        expected.pop(begins, None)
+        found.pop(begins, None)
+    else:
+        changes = Change.of(results)
+        check_takings_back(changes, asked.takes_back)
+        assert all(change.ts >= begins for change in changes), asked
+        expected = contents.at_instants(asked, {begins, *contents.changes_at(asked)})
+        found = states(changes, expected)
+    later = {at: rows for at, rows in expected.items() if at >= begins + (asked.slide is not None)}
+    assert without_empty(found) == without_empty(later), asked
+    assert any(later.values()), asked

@@ -99,8 +99,9 @@ BREAKAGES = (
     Breakage(
         "late rows and dead letters are listed in a transaction of their own",
         "epochs.epoch:Epochs._record",
-        "                epoch.files += part.refused(epoch.number)\n",
-        """                early = self._home.forced(part.refused(epoch.number))
+        "                epoch.files += part.refused(epoch.number, self._behind(part, answers.works))\n",
+        """                refused = part.refused(epoch.number, self._behind(part, answers.works))
+                early = self._home.forced(refused)
                 with self._home.catalog.transaction() as database:
                     self._home.catalog.list_files(database, early)
 """,

@@ -108,7 +108,7 @@ class Both:
 
 
 @operator_for.register(BothQuery)
-def _(bound, query, choices, complete_after, evaluate):
+def _(bound, query, choices, complete_after, around):
     return Both(query, bound)
 
 

@@ -34,7 +34,8 @@ class Contents:
 
     progress: Counter[Row] = field(default_factory=Counter)
     epochs: Counter[Row] = field(default_factory=Counter)
-    """(stream, place in its sequence, batch, watermark, clock, rows, late, dead, answers)"""
+    """(stream, place in its sequence, batch, watermark, clock, rows, late, dead). Not how many answers: with
+    which of its streams' epochs those of a query over several come depends on which shared one."""
     queries: Counter[Row] = field(default_factory=Counter)
     tables: dict[str, Counter[Row]] = field(default_factory=dict)
     """Results by query, late rows and dead letters by stream; each row with its epoch."""
@@ -66,8 +67,11 @@ def _first(rows: Counter[Row]) -> list[tuple[Row, int]]:
     return sorted(rows.items(), key=lambda item: repr(item[0]))[:SHOWN]
 
 
-QUERIES = "q.*, s.stream FROM queries q JOIN query_streams s ON s.query = q.id AND s.place = 0"
-"""What the catalog says of queries, each with its stream: here all have one."""
+QUERIES = (
+    "q.*, s.stream, (SELECT count(*) FROM query_streams o WHERE o.query = q.id) AS streams "
+    "FROM queries q JOIN query_streams s ON s.query = q.id AND s.place = 0"
+)
+"""What the catalog says of queries, each with its first stream, and with how many it has."""
 
 
 def contents(home: Path) -> Contents:
@@ -106,7 +110,7 @@ def _places(database: sqlite3.Connection, found: Contents) -> Callable[[str, int
     count: Counter[str] = Counter()
     place: dict[tuple[str, int], int] = {}
     for row in database.execute(
-        "SELECT stream, epoch, batch, watermark, clock, rows, late, dead, answers FROM epochs ORDER BY epoch"
+        "SELECT stream, epoch, batch, watermark, clock, rows, late, dead FROM epochs ORDER BY epoch"
     ):
         stream, epoch, *rest = row
         place[stream, epoch] = count[stream]
@@ -128,7 +132,8 @@ def _results(
             if query["retain"] is not None:
                 times = table["_ts" if "_ts" in schema.names else "window_end"].cast(pa.int64())
                 table = table.filter(pc.greater(times, query["latest_end"] - query["retain"]))
-            rows.update(_rows(table, lambda epoch: place(query["stream"], epoch)))
+            several = query["streams"] > 1
+            rows.update(_rows(table, lambda epoch: None if several else place(query["stream"], epoch)))
     return rows
 
 
@@ -199,38 +204,31 @@ def unsound(home: Path) -> list[str]:
 
 
 def _miscounted(home: Path) -> list[str]:
-    """Epochs whose rows on disk are not as many as the catalog says, of those that it remembers."""
+    """Epochs whose rows on disk are not as many as the catalog says, of those that it remembers. Answers are
+    counted together, since those of a query over several streams are told with any of them."""
     there: Counter[tuple[str, str, int]] = Counter()
+    said: Counter[tuple[str, str, int]] = Counter()
     with _catalog(home) as database:
-        streams = {query["id"]: query["stream"] for query in database.execute(f"SELECT {QUERIES}")}
-        gone = {
-            query["stream"]
-            for query in database.execute(f"SELECT {QUERIES} WHERE dropped OR retain IS NOT NULL")
-        }
+        # answers of dropped queries and those past their RETAIN go at some time
+        some_go = any(database.execute(f"SELECT {QUERIES} WHERE dropped OR retain IS NOT NULL"))
         for kind, owner in database.execute(
             "SELECT DISTINCT kind, owner FROM files WHERE kind <> 'slices'"
         ).fetchall():
             for table in _files(home, database, kind, owner):
-                ids = table["_query"].to_pylist() if kind == "results" else [None] * len(table)
-                for query, epoch in zip(ids, table["_epoch"].to_pylist(), strict=True):
-                    there[kind, streams.get(query, owner), epoch] += 1
-        said = {
-            (kind, row["stream"], row["epoch"]): row[column]
-            for row in database.execute("SELECT * FROM epochs")
-            for kind, column in (("results", "answers"), ("late", "late"), ("dead", "dead"))
-        }
+                if kind == "late":  # not those that are late for one query alone
+                    table = table.filter(pc.is_null(table["_query"]))
+                of = "any stream" if kind == "results" else owner
+                there.update((kind, of, epoch) for epoch in table["_epoch"].to_pylist())
+        for row in database.execute("SELECT * FROM epochs"):
+            said["results", "any stream", row["epoch"]] += row["answers"]
+            said["late", row["stream"], row["epoch"]] += row["late"]
+            said["dead", row["stream"], row["epoch"]] += row["dead"]
     remembered = min((epoch for _, _, epoch in said), default=0)
     return [
-        f"{kind} of {stream}, epoch {epoch}: {there[kind, stream, epoch]} rows, the catalog says {said.get((kind, stream, epoch))}"
+        f"{kind} of {stream}, epoch {epoch}: {found} rows, the catalog says {wanted}"
         for kind, stream, epoch in sorted(there.keys() | said.keys())
-        if epoch >= remembered
-        and there[kind, stream, epoch] != said.get((kind, stream, epoch))
-        # answers of dropped queries and those past their RETAIN go at some time
-        and not (
-            kind == "results"
-            and stream in gone
-            and there[kind, stream, epoch] < said.get((kind, stream, epoch), 0)
-        )
+        for found, wanted in [(there[kind, stream, epoch], said[kind, stream, epoch])]
+        if epoch >= remembered and found != wanted and not (kind == "results" and some_go and found < wanted)
     ]
 
 

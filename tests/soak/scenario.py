@@ -82,6 +82,15 @@ EACH = (
 ALERTS = "SELECT ts, sensor, value * 2 AS twice FROM readings WHERE value > 8"
 SEEN = "SELECT * FROM orders"
 RECENT = "SELECT shop, COUNT(*) AS n FROM orders [RANGE 15 SECONDS SLIDE 5 SECONDS] GROUP BY shop"
+SOLD = "FROM readings [RANGE 8 SECONDS] AS r JOIN orders [RANGE 20 SECONDS] AS o ON r.parts = o.amount % 5"
+PAIRS = f"SELECT r.sensor, r.value, o.shop, o.amount {SOLD} AND r.value < o.amount"
+BUSY = f"SELECT o.shop, COUNT(*) AS n, SUM(r.value) AS total, MAX(r.sensor) AS last {SOLD} GROUP BY o.shop"
+SHOPS = "SELECT DISTINCT shop FROM orders [RANGE 25 SECONDS]"
+NEWS = "SELECT ISTREAM sensor, parts FROM readings [RANGE 3 SECONDS]"
+MINUTES = (
+    "SELECT r.sensor, COUNT(DISTINCT o.shop) AS shops FROM readings [RANGE 10 SECONDS SLIDE 5 SECONDS] AS r "
+    "JOIN orders [RANGE 30 SECONDS SLIDE 5 SECONDS] AS o ON r.parts = o.amount % 5 GROUP BY r.sensor"
+)
 
 STORY = Story(
     phases=(
@@ -108,11 +117,17 @@ STORY = Story(
         "recent": RECENT,
         "alerts": ALERTS,
         "seen": SEEN,
+        "pairs": PAIRS,
+        "busy": BUSY,
+        "shops": SHOPS,
+        "news": NEWS,
+        "minutes": MINUTES,
+        "late pairs": PAIRS,
         "newcomer": "SELECT shop, AVG(amount) AS mean FROM orders [RANGE 30 SECONDS SLIDE 10 SECONDS] GROUP BY shop",
     },
     retain={"recent": "60 seconds", "seen": "60 seconds"},
-    since={"newcomer": 2},
-    until={"fleeting": 3},
+    since={"newcomer": 2, "late pairs": 1},
+    until={"fleeting": 3, "minutes": 3},
 )
 
 SHORT = Story(
@@ -121,7 +136,7 @@ SHORT = Story(
         Phase(readings=2, orders=2, clock=105, heartbeat=200),
         Phase(readings=0, orders=0, clock=600, heartbeat=600),
     ),
-    queries={"totals": TOTALS, "ratio": RATIO, "sales": SALES, "alerts": ALERTS},
+    queries={"totals": TOTALS, "ratio": RATIO, "sales": SALES, "alerts": ALERTS, "busy": BUSY, "shops": SHOPS},
 )
 """As long as it must be to have a first, a middle and a last epoch of each kind."""
 SHORT_IN_TASKS = replace(SHORT, nodes=2)

@@ -23,7 +23,7 @@ import pyarrow as pa
 from sqlglot import exp
 
 from windrow.api.homes import existing
-from windrow.cql import Query, parse, parse_duration
+from windrow.cql import Query, parse, parse_duration, window_of
 from windrow.errors import StatementError, WindrowError
 from windrow.logical import Stream, Table, bind
 from windrow.runtime.home.home import Home
@@ -206,10 +206,14 @@ def _check_without_spark(query: Query, known: Mapping[str, Relation]) -> None:
 
     A table that the home does not know may be a DataFrame of the next engine's.
     """
-    used = {table.name.lower() for table in query.select.find_all(exp.Table)}
+    tables = list(query.select.find_all(exp.Table))
+    named = {cte.alias.lower() for cte in query.select.find_all(exp.CTE)}
+    used = {table.name.lower() for table in tables} - named
+    streams = {table.name.lower() for table in tables if window_of(table) is not None}
     clause = query.select.args.get("from_") or query.select.args.get("from")
-    unknown_stream = clause is None or clause.this.name.lower() not in known
-    if unknown_stream or (used <= known.keys() and all(known[name].columns for name in used)):
+    if clause is not None and isinstance(clause.this, exp.Table):  # it may have no window
+        streams |= {clause.this.name.lower()} - named
+    if not streams <= known.keys() or (used <= known.keys() and all(known[name].columns for name in used)):
         with suppress(_AskSpark):
             bind(query, {relation.name: relation for relation in known.values()}, _WithoutSpark())
 

@@ -30,7 +30,8 @@ from windrow.api.watching import Watch, Watches
 from windrow.cql import parse_duration, positive_duration
 from windrow.errors import SourceError, WindrowError
 from windrow.explain import check_ending as check_ending
-from windrow.planner.settings import Settings, read_prices
+from windrow.operators.relational.base import MOST_PAIRS
+from windrow.planner.settings import MOST_WAITING, Settings, read_prices
 from windrow.planner.sharing import PLACEMENTS, checked_hint
 from windrow.runtime.epochs.report import EpochReport as EpochReport
 from windrow.runtime.home.home import Home
@@ -66,7 +67,10 @@ class Engine:
     session; without one, a local session is started. `clock` gives the time, in seconds since 1970.
     `optimizer` names the one that plans which queries share their slices (max_share, weave_share, …);
     without one, the cheapest plan that is found is taken. `nodes` is how many Spark tasks hold the windows:
-    1 leaves them to the driver; without a number, tasks take over where there is much to do.
+    1 leaves them to the driver; without a number, tasks take over where there is much to do. A query in
+    whose join a row meets more than `most_pairs` rows is taken for a mistake and quarantined. Of a stream
+    that is ahead of others that a query reads with it, `most_waiting` rows may wait in memory; then it is
+    held back.
     """
 
     def __init__(
@@ -77,9 +81,14 @@ class Engine:
         clock: Callable[[], float] = time.time,
         optimizer: str | None = None,
         nodes: int | None = None,
+        most_pairs: int = MOST_PAIRS,
+        most_waiting: int = MOST_WAITING,
     ) -> None:
         if optimizer is not None:
             optimizer = checked_hint(optimizer)
+        for name, most in (("most_pairs", most_pairs), ("most_waiting", most_waiting)):
+            if type(most) is not int or most < 1:
+                raise WindrowError(f"{name} is a number of rows, 1 or more, and not {most!r}")
         if nodes is not None and nodes < 1:
             raise WindrowError(f"nodes must be 1 (the driver alone) or more, and is {nodes}")
         # The home first: if it cannot be used, nobody need wait for Spark.
@@ -99,7 +108,15 @@ class Engine:
         cores = self.spark.sparkContext.defaultParallelism
         if optimizer in PLACEMENTS and nodes is None:
             nodes = cores
-        settings = Settings(optimizer, nodes, cores, costs, constants)
+        settings = Settings(
+            optimizer,
+            nodes,
+            cores,
+            costs,
+            most_pairs=most_pairs,
+            most_waiting=most_waiting,
+            constants=constants,
+        )
         self._plan = CurrentPlan(self._home, settings, lambda: self._queries.values())
         analyst = SparkAnalyst(self.spark, self._home.catalog)
         self._functions = OwnFunctions(analyst)

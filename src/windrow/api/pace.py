@@ -20,14 +20,12 @@ if TYPE_CHECKING:
     from windrow.runtime.epochs.reader import Reader
 
 LOOK_SECONDS = 0.02
-MOST_WAITING = 10_000_000
-"""Rows of one stream that may wait for others, in a live engine: some gigabytes."""
 
 
 class Pace:
     """Holds streams back that are ahead of others."""
 
-    def __init__(self, streams: Streams, most_waiting: int = MOST_WAITING) -> None:
+    def __init__(self, streams: Streams, most_waiting: int) -> None:
         self._streams = streams
         self._most_waiting = most_waiting
 

@@ -30,7 +30,9 @@ class Readers:
         epochs: Epochs,
         clock: Callable[[], float],
         report: Callable[[EpochReport], None],
+        most_waiting: int,
     ) -> None:
+        """`most_waiting`: so many rows of a stream may wait in memory for other streams."""
         self.by_stream: dict[str, Reader] = {}
         """Replaced, never changed: the heart, and whoever waits, look at it from their threads."""
         self._columns: dict[str, list[str]] = {}
@@ -38,7 +40,7 @@ class Readers:
         self._every: int | None = None
         """Microseconds between two batches; None in a run that takes what is there."""
         self._fitting = RLock()
-        self._pace = Pace(streams)
+        self._pace = Pace(streams, most_waiting)
         self._streams = streams
         self._epochs = epochs
         self._clock = clock
@@ -55,8 +57,8 @@ class Readers:
     def start(self, every: int | None) -> None:
         """Read what is there and, if microseconds between two batches are given, what comes."""
         self._every = every
-        for name in self._streams.growing():
-            self._start(name)
+        for reader in [self._new(name) for name in self._streams.growing()]:
+            self._begin(reader)  # when all are there: each keeps pace with the others
 
     def stop(self) -> tuple[int, bool]:
         """Stop all; how many there were, and whether one has failed or given up a batch."""
@@ -83,7 +85,7 @@ class Readers:
             for name in self._streams.growing():  # a frame is read by run()
                 before = self.by_stream.get(name)
                 if before is None:
-                    self._start(name)
+                    self._begin(self._new(name))
                 elif before.active and (
                     before.retired or not self._streams.columns_needed(name).issubset(self._columns[name])
                 ):
@@ -105,7 +107,8 @@ class Readers:
             partial(self._pace.keep, name, lambda: self.by_stream, live=self._every is not None),
         )
 
-    def _start(self, name: str) -> None:
+    def _new(self, name: str) -> Reader:
+        """A reader that is about to begin."""
         reader = self.reader(name)
         if reader.staging.progress.sealed:
             LOG.warning(
@@ -115,7 +118,7 @@ class Readers:
             )
         reader.staging.preload(self._streams.queries_of(name))
         self.by_stream = self.by_stream | {name: reader}
-        self._begin(reader)
+        return reader
 
     def _replaced(self, name: str, before: Reader) -> bool:
         """Let another reader take over; if a batch is under way, only make it the last one of this reader."""

@@ -145,7 +145,8 @@ class Registry:
             for table in statement.select.find_all(exp.Table):
                 self._relations.recall(table.name)
             had = [] if stored is None else stored.schema.names
-            plan = bind(statement, self._relations.known, self._analyst, self._functions.known, had)
+            relations, functions = self._relations.known, self._functions.known
+            plan = bind(statement, relations, self._analyst, functions, had, self.queries)
         new = NewQuery(name, statement.select_sql, plan.streams, result_schema(plan), statement.retain)
         is_new = not is_kept and catalog.same_query(new) is None
         sealed = [s for s in plan.streams if self._relations.is_unbounded(s) and catalog.progress(s).sealed]

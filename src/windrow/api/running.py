@@ -69,10 +69,10 @@ class Running:
         self._plan = plan
         self._spark = spark
         log = SliceLog(home)
-        self._executor = Executor(spark, home, log)
+        self._executor = Executor(spark, home, log, plan.settings.most_pairs)
         self._epochs = Epochs(spark, home, plan, self._executor, log)
         self.streams = Streams(home, relations, queries, plan, self._executor, clock)
-        self.readers = Readers(self.streams, self._epochs, clock, self._report)
+        self.readers = Readers(self.streams, self._epochs, clock, self._report, plan.settings.most_waiting)
         self._compactor = Compactor(home, clock)
         self._last_epoch = home.catalog.last_epoch()
         self._rows = RowsOfRun(self._last_epoch)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from windrow.final import Choice, Costs
     from windrow.logical import BoundQuery
     from windrow.operators.base import Operator, WindowOperator
-    from windrow.operators.relational.base import Evaluator
+    from windrow.operators.relational.base import Around
     from windrow.slicing import Window
 
 
@@ -33,11 +33,11 @@ def operator_for(
     query: int,
     choices: Mapping[Operation, Choice],
     complete_after: int | None,
-    evaluate: Evaluator,
+    around: Around,
 ) -> Operator:
     """The operator of one query, whose number is given, as it is before the first row; with the algorithms
     that were chosen for it. `complete_after`: rows up to this instant had passed when the query came.
-    `evaluate`: computes what is over several streams."""
+    `around`: what it is given by whoever runs it."""
     raise NotImplementedError(type(bound).__name__)
 
 
@@ -47,7 +47,7 @@ def _(
     query: int,
     choices: Mapping[Operation, Choice],
     complete_after: int | None,
-    evaluate: Evaluator,
+    around: Around,
 ) -> Operator:
     return SingleQuery(query, window_operator(bound, choices), complete_after)
 
@@ -58,7 +58,7 @@ def _(
     query: int,
     choices: Mapping[Operation, Choice],
     complete_after: int | None,
-    evaluate: Evaluator,
+    around: Around,
 ) -> Operator:
     return Selection(query, bound.stream.time_type)
 
@@ -69,9 +69,9 @@ def _(
     query: int,
     choices: Mapping[Operation, Choice],
     complete_after: int | None,
-    evaluate: Evaluator,
+    around: Around,
 ) -> Operator:
-    return RelationalTree(query, bound, evaluate, complete_after)
+    return RelationalTree(query, bound, around, complete_after)
 
 
 def window_operator(query: AggregateQuery, choices: Mapping[Operation, Choice]) -> WindowOperator:

@@ -6,10 +6,14 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from windrow.final import Costs, shipped_costs
+from windrow.operators.relational.base import MOST_PAIRS
 from windrow.planner.sharing.constants import SECONDS, Constants
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+MOST_WAITING = 10_000_000
+"""Rows of one stream that may wait for others in a live engine: some gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +28,10 @@ class Settings:
     """How many tasks Spark runs at a time."""
     costs: Costs = field(default_factory=shipped_costs)
     """What final aggregators cost, as measured for a home or as shipped."""
+    most_pairs: int = MOST_PAIRS
+    """So many rows may a row of a join meet."""
+    most_waiting: int = MOST_WAITING
+    """So many rows of a stream may wait in memory for other streams."""
     constants: Constants = SECONDS
     """What shared plans are priced by, as measured for a home or as shipped."""
 

@@ -29,10 +29,9 @@ from windrow.final.live.forest import (
     TOUCHED,
     fold_again,
     insert,
+    over_forests,
     remove,
 )
-from windrow.final.specialise import WITHOUT_REFERENCES
-from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -143,4 +142,4 @@ def _follow_changes(
     cursor[COME], cursor[GONE], cursor[WRITTEN] = come, gone, written
 
 
-follow_changes = compiled(_follow_changes, nogil=True, **WITHOUT_REFERENCES)
+follow_changes = over_forests(_follow_changes)

@@ -27,10 +27,9 @@ from windrow.final.live.forest import (
     ROOT,
     fold_again,
     insert,
+    over_forests,
     remove,
 )
-from windrow.final.specialise import WITHOUT_REFERENCES
-from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
@@ -131,4 +130,4 @@ def _follow_evaluations(
     cursor[COME], cursor[EVALUATED], cursor[WRITTEN] = come, over, written
 
 
-follow_evaluations = compiled(_follow_evaluations, nogil=True, **WITHOUT_REFERENCES)
+follow_evaluations = over_forests(_follow_evaluations)

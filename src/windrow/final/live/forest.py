@@ -20,14 +20,17 @@ folded again once, when somebody asks.
 
 from __future__ import annotations
 
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from windrow.final.specialise import WITHOUT_REFERENCES
+from windrow.final.specialise import WITHOUT_REFERENCES, add_code, bound
 from windrow.machine_code import compiled
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     Array = np.ndarray[Any, Any]
 
 NUMBER, BIT, LEFT, RIGHT, PARENT, MARKED, GROUP, NEXT = range(8)
@@ -218,8 +221,7 @@ def _fold_again(
     for at in range(1, count):
         ascends &= marks[at, 0] >> NODE_BITS >= marks[at - 1, 0] >> NODE_BITS
     if not ascends:
-        # By bits, in which children are below their parents, so that no node waits for one to come to the
-        # cache.
+        # Children have lower bits than their parents.
         for bit in range(BITS):
             counts[BUCKETS + bit] = 0
         for at in range(count):
@@ -247,3 +249,13 @@ def _fold_again(
 insert = compiled(_insert, inline="always", **WITHOUT_REFERENCES)
 remove = compiled(_remove, inline="always", **WITHOUT_REFERENCES)
 fold_again = compiled(_fold_again, inline="always", **WITHOUT_REFERENCES)
+
+
+def over_forests(kernel: Callable[..., Any]) -> Any:
+    """A kernel that calls these functions, compiled: anew when one of them has changed, which Numba does not
+    see from the file of the kernel."""
+    fingerprint = sha256()
+    add_code(fingerprint, kernel)
+    copy = bound(kernel)
+    copy.__qualname__ = f"{kernel.__name__}_{fingerprint.hexdigest()[:8]}"
+    return compiled(copy, nogil=True, **WITHOUT_REFERENCES)

@@ -39,7 +39,7 @@ from windrow.logical.relation import Stream
 from windrow.logical.select import SelectQuery
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -56,15 +56,17 @@ def bind(
     spark: Analyst,
     functions: Mapping[str, Function] = FUNCTIONS,
     had: Sequence[str] = (),
+    queries: Collection[str] = (),
 ) -> BoundQuery:
     """The plan of a query over known relations, with these aggregate functions.
 
-    `had`: the result columns of a query that was bound before. A star in it does not grow.
+    `had`: the result columns of a query that was bound before. A star in it does not grow. `queries`: the
+    names that queries have, which are no relations.
     """
     if is_relational(query, relations, functions):
-        return bind_relational(query, relations, spark, functions, had)
+        return bind_relational(query, relations, spark, functions, had, queries)
     assert isinstance(query.select, exp.Select)
-    return _Binder(query, query.select, relations, spark, functions, had).bind()
+    return _Binder(query, query.select, relations, spark, functions, had, queries).bind()
 
 
 class _Binder:
@@ -76,7 +78,9 @@ class _Binder:
         spark: Analyst,
         functions: Mapping[str, Function],
         had: Sequence[str],
+        queries: Collection[str],
     ) -> None:
+        self.queries = queries
         self.query = query
         self.had = had
         self.select = select
@@ -92,7 +96,7 @@ class _Binder:
 
     def bind(self) -> BoundQuery:
         refuse(self.query, self.select)
-        found = FromClause(self.select, self.scope, self.relations, grouped=self.list.groups())
+        found = FromClause(self.select, self.scope, self.relations, self.queries, grouped=self.list.groups())
         stream, window, self.partition = found.stream, found.window, found.partition
         self.list.check_functions(self.spark.functions())
         enrichments = found.enrichments()

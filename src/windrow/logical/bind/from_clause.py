@@ -8,8 +8,8 @@ from sqlglot import exp
 
 from windrow.columns import quoted
 from windrow.cql import RowWindowNode, window_of
-from windrow.errors import suggestion
 from windrow.logical.bind.calls import spark_sql
+from windrow.logical.bind.known import relation_of
 from windrow.logical.bind.questions import view_name
 from windrow.logical.bind.using import condition_of
 from windrow.logical.query import Enrich
@@ -17,7 +17,7 @@ from windrow.logical.relation import Stream, Table
 from windrow.slicing import RowWindow, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from windrow.logical.bind.questions import AskedSql
     from windrow.logical.bind.scope import Scope
@@ -28,9 +28,17 @@ class FromClause:
     """The relations of a SELECT, which are in its scope once this is made."""
 
     def __init__(
-        self, select: exp.Select, scope: Scope, relations: Mapping[str, Relation], *, grouped: bool
+        self,
+        select: exp.Select,
+        scope: Scope,
+        relations: Mapping[str, Relation],
+        queries: Collection[str],
+        *,
+        grouped: bool,
     ) -> None:
-        """`grouped`: the statement groups rows, so that its stream needs a window."""
+        """`queries`: the names of queries; `grouped`: the statement groups rows, so that its stream needs a
+        window."""
+        self._queries = queries
         self._scope = scope
         self._relations = relations
         self._joins: list[exp.Join] = select.args.get("joins") or []
@@ -81,14 +89,7 @@ class FromClause:
             raise self._scope.problem(
                 "only streams and tables can stand here; sub-queries are not supported yet", table
             )
-        relation = next((r for n, r in self._relations.items() if n.lower() == table.name.lower()), None)
-        if relation is None:
-            known = sorted(self._relations)
-            hint = suggestion(table.name, known) or (
-                f"there are {', '.join(known)}" if known else "declare it with CREATE STREAM or eng.stream(…)"
-            )
-            raise self._scope.problem(f"unknown stream or table '{table.name}'", table, hint, name=True)
-        return relation
+        return relation_of(table, self._scope, self._relations, self._queries)
 
     def _stream(self, table: exp.Expr, *, grouped: bool) -> Stream:
         relation = self._relation(table)

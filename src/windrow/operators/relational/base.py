@@ -13,6 +13,7 @@ needed, in the order in which it was; of what a later row replaces, it takes the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
@@ -22,6 +23,18 @@ if TYPE_CHECKING:
 
 Evaluator = Callable[[pa.Table, Sequence[str]], list[pa.Array]]
 """Computes expressions, Spark SQL over the columns of a table, for each of its rows in their order."""
+
+MOST_PAIRS = 1_000_000
+"""Rows that one row of a join may meet: more are taken for a mistake in its condition."""
+
+
+@dataclass(frozen=True)
+class Around:
+    """What operators of a tree are given by whoever runs them."""
+
+    evaluate: Evaluator
+    most_pairs: int = MOST_PAIRS
+    """So many rows may a row of a join meet, as it comes."""
 
 
 class RelationalOperator(Protocol):

@@ -71,7 +71,12 @@ class Opening:
             return {}
         changes = together(new)
         op = np.ones(len(changes), np.int8) if changes.op is None else changes.op
-        columns = {SLICE: np.full(len(changes), self._opens), LIVE: changes.live, EXPIRES: changes.exp, "_op": op}
+        columns = {
+            SLICE: np.full(len(changes), self._opens),
+            LIVE: changes.live,
+            EXPIRES: changes.exp,
+            "_op": op,
+        }
         table = changes.rows
         for name, values in columns.items():
             table = table.append_column(name, pa.array(values))
@@ -83,9 +88,7 @@ class Opening:
             self._opens = BEGINNING
             return
         for table in logged.get("held", ()):
-            live, exp, op = (
-                table[name].combine_chunks().to_numpy() for name in (LIVE, EXPIRES, "_op")
-            )
+            live, exp, op = (table[name].combine_chunks().to_numpy() for name in (LIVE, EXPIRES, "_op"))
             rows = table.drop_columns([SLICE, LIVE, EXPIRES, "_op"]).combine_chunks()
             self._held.append(Changes(np.full(len(rows), self._opens), live, exp, rows, op))
 

@@ -15,14 +15,14 @@ from windrow.operators.relational.window_join import WindowJoin
 
 if TYPE_CHECKING:
     from windrow.logical.tree import Node
-    from windrow.operators.relational.base import Evaluator, RelationalOperator
+    from windrow.operators.relational.base import Around, RelationalOperator
 
 
-def operator_of(node: Node, evaluate: Evaluator) -> RelationalOperator:
-    """The operator of a node that is no leaf; `evaluate` asks Spark for expressions over its rows."""
+def operator_of(node: Node, around: Around) -> RelationalOperator:
+    """The operator of a node that is no leaf."""
     match node:
         case Compute():
-            return Computed(node, evaluate)
+            return Computed(node, around.evaluate)
         case Distinct():
             return DistinctRows(node)
         case Evaluate():
@@ -30,7 +30,7 @@ def operator_of(node: Node, evaluate: Evaluator) -> RelationalOperator:
         case Group():
             return Groups(node)
         case Join():
-            return WindowJoin(node, evaluate)
+            return WindowJoin(node, around.evaluate, around.most_pairs)
         case Number():
             return Numbered(node)
         case Union():

@@ -20,7 +20,8 @@ import pyarrow.compute as pc
 
 from windrow.columns import BEGINNING, END_OF_TIME, EXPIRES, OP, QUERY, SLICE, TIME, WINDOW_END, WINDOW_START
 from windrow.cql import ISTREAM, RSTREAM
-from windrow.logical.tree import Rows
+from windrow.logical.patterns import UpdatePattern
+from windrow.logical.tree import Evaluate, Rows
 from windrow.operators.relational.changes import Changes
 from windrow.operators.relational.differences import Differences
 from windrow.operators.relational.net_changes import NetChanges
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from windrow.logical import RelationalQuery
     from windrow.logical.tree import Node
     from windrow.operators.aggregate.shared_aggregate import Member
-    from windrow.operators.relational.base import Evaluator, RelationalOperator
+    from windrow.operators.relational.base import Around, RelationalOperator
 
     Array = np.ndarray[Any, Any]
 
@@ -49,7 +50,7 @@ class RelationalTree:
     groups_known = 0
 
     def __init__(
-        self, query: int, bound: RelationalQuery, evaluate: Evaluator, complete_after: int | None = None
+        self, query: int, bound: RelationalQuery, around: Around, complete_after: int | None = None
     ) -> None:
         """`complete_after`: when the query came, rows up to this instant had passed without it."""
         self.query = query
@@ -57,7 +58,7 @@ class RelationalTree:
         self._nodes = list(bound.root.walk())
         self._leaves = {node.port: node for node in self._nodes if isinstance(node, Rows)}
         self._operators: dict[int, RelationalOperator] = {
-            place: operator_of(node, evaluate)
+            place: operator_of(node, around)
             for place, node in enumerate(self._nodes)
             if not isinstance(node, Rows)
         }
@@ -70,6 +71,11 @@ class RelationalTree:
         """Of the rows that wait, those that came since the last epoch."""
         self.behind = dict.fromkeys(self._leaves, 0)
         """How many rows of the last batch of each port lay behind what had been answered."""
+        evaluates = any(isinstance(node, Evaluate) for node in self._nodes)
+        self._ends = all(node.pattern is not UpdatePattern.MONOTONIC for node in self._nodes)
+        """Whether nothing is left when all rows have ended."""
+        self._overlap = max(bound.longest // bound.slide, 1) + 1 if bound.slide and evaluates else 1
+        """In how many evaluations a row may be an answer."""
         self._after = BEGINNING if complete_after is None else complete_after
         self.evaluated = BEGINNING
 
@@ -115,7 +121,7 @@ class RelationalTree:
             return
         due = {port: self._due(port, until) for port in self._leaves}
         begins = dict.fromkeys(due, 0)
-        for step in _steps(list(due.values()), until):
+        for step in self._steps(list(due.values()), until):
             rows: dict[int, Changes] = {}
             for port, changes in due.items():
                 end = int(np.searchsorted(changes.ts, step)) if step < until else len(changes)
@@ -131,7 +137,7 @@ class RelationalTree:
         """Whether advancing that far could answer anything."""
         if until <= self.evaluated:
             return False
-        if any(operator.next_change() < until for operator in self._stateful.values()):
+        if self._next_change() < until:
             return True
         waiting = (table for tables in self._waiting.values() for table in tables)
         return any(pc.min(table[SLICE]).as_py() < until for table in waiting)
@@ -170,6 +176,27 @@ class RelationalTree:
                 logged[place].setdefault(name, []).append(table)
         for place, operator in self._stateful.items():
             operator.restore(logged[place], evaluated)
+
+    def _steps(self, due: Sequence[Changes], until: int) -> Iterator[int]:
+        """Instants up to which to advance one after the other, so that each step has a bounded number of rows,
+        and gives a bounded number."""
+        rows = sum(map(len, due))
+        most = max(STEP_ROWS // self._overlap, 1)
+        if rows > most:
+            instants = np.sort(np.concatenate([changes.ts for changes in due]))
+            steps = np.unique(instants[most:rows:most])
+            yield from steps[steps > self.evaluated].tolist()
+        if self._overlap > 1 and until == END_OF_TIME and self._ends:
+            last = max((int(changes.ts[-1]) + 1 for changes in due if len(changes)), default=self.evaluated)
+            if last > self.evaluated:
+                yield last
+            slide = self._bound.slide or 1
+            while (following := self._next_change()) < END_OF_TIME:
+                yield following + slide * max(STEP_ROWS // max(self.entries * self._overlap, 1), 1)
+        yield until
+
+    def _next_change(self) -> int:
+        return min((operator.next_change() for operator in self._stateful.values()), default=END_OF_TIME)
 
     def _due(self, port: int, until: int) -> Changes:
         """The rows of a port before an instant, in order; they no longer wait."""
@@ -233,7 +260,9 @@ def _delivery(bound: RelationalQuery, complete_after: int | None) -> list[Relati
     if bound.delivery != RSTREAM and bound.slide is None:
         steps.append(NetChanges(types, new))
     elif bound.delivery != RSTREAM and bound.slide is not None:
-        steps.append(Differences(types, new, bound.slide, lasting=any(leaf.window is None for leaf in bound.windows)))
+        steps.append(
+            Differences(types, new, bound.slide, lasting=any(leaf.window is None for leaf in bound.windows))
+        )
     if complete_after is not None:
         # With SLIDE, an evaluation at e is of the instant before it; a difference needs the one before that.
         opens = complete_after + bound.longest - (bound.slide is not None)
@@ -255,16 +284,6 @@ def _places_of_inputs(nodes: Sequence[Node]) -> dict[int, list[int]]:
         found[place] = below[::-1]
         sizes.append(1 + sum(sizes[one] for one in below))
     return found
-
-
-def _steps(due: Sequence[Changes], until: int) -> list[int]:
-    """Instants up to which to advance one after the other, so that each step has a bounded number of rows."""
-    rows = sum(map(len, due))
-    if rows <= STEP_ROWS:
-        return [until]
-    instants = np.sort(np.concatenate([changes.ts for changes in due]))
-    steps = sorted({int(instants[place]) for place in range(STEP_ROWS, rows, STEP_ROWS)} - {int(instants[0])})
-    return [*steps, until]
 
 
 def _numbers(rows: pa.Table, name: str) -> Array:

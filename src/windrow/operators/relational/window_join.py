@@ -89,7 +89,7 @@ class WindowJoin:
     """A join of two windows as it runs."""
 
     def __init__(self, node: Join, evaluate: Evaluator, most_pairs: int = MOST_PAIRS) -> None:
-        """`most_pairs`: so many rows may one meet, as it comes."""
+        """`most_pairs`: so many rows may a row meet, as it comes."""
         self._node, self._evaluate, self._most_pairs = node, evaluate, most_pairs
         self._schema = schema_of(node)
         all_names = [column.name for side in node.inputs for column in side.columns]

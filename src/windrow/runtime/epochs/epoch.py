@@ -21,10 +21,12 @@ from threading import Lock
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 from py4j.protocol import Py4JError
 
 from windrow.columns import END_OF_TIME, QUERY
 from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
+from windrow.logical.patterns import UpdatePattern
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed
 from windrow.planner.plan import Port
 from windrow.runtime.epochs.arrival import with_arrivals
@@ -35,6 +37,7 @@ from windrow.runtime.epochs.report import EpochReport
 from windrow.runtime.epochs.sinks import deliver
 from windrow.runtime.faults import reach
 from windrow.runtime.home.durable import explained
+from windrow.runtime.home.folding import left_of
 from windrow.runtime.home.records import Advance, Epoch, OperatorSize
 from windrow.runtime.home.results import ResultWriter
 from windrow.runtime.home.slice_log import State
@@ -50,7 +53,6 @@ from windrow.runtime.state.tasks import TasksFailed
 from windrow.runtime.state.work import OperatorFailed, Work
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from windrow.planner.plan import PhysicalPlan
@@ -304,6 +306,9 @@ class Epochs:
             rows = project(self._zoned[zone], shape.plan, answers)
         except Exception as error:
             raise AnswersFailed(np.unique(answers[QUERY]).tolist(), error) from error
+        if shape.plan.pattern is UpdatePattern.STRICT:
+            # What is taken back for a value that SELECT or HAVING do not show comes again at once.
+            rows = rows.take(pa.array(left_of(rows, of_an_instant=True)))
         answering.take(shape.schema_id, rows)
 
     def _behind(self, part: Part, works: Iterable[Work]) -> list[Behind]:

@@ -18,23 +18,29 @@ import pyarrow.types as pat
 from windrow.columns import EPOCH, EXPIRES, OP, TIME
 
 if TYPE_CHECKING:
+    from collections.abc import Set as AbstractSet
+
     Array = np.ndarray[Any, Any]
 
 NOT_OF_THE_ROW = frozenset({OP, TIME, EPOCH})
 """The columns of a change that say what happens to a row, and when, and not which row it is."""
 
 
-def left_of(changes: pa.Table) -> Array:
-    """The places of the changes that are left, in their order, when those that cancel have gone.
+def left_of(changes: pa.Table, *, of_an_instant: bool = False) -> Array:
+    """The places of the changes that are left, in their order, when those that cancel have gone; or only those
+    that cancel within an instant, where what a row was taken back for is not seen of it.
 
     >>> changes = {"_op": [1, 1, -1, 1], "_ts": [1, 2, 3, 4], "_exp": [9] * 4, "n": [7, 8, 7, 9]}
     >>> left_of(pa.table(changes)).tolist()
     [1, 3]
+    >>> at_once = {"_op": [-1, 1, 1], "_ts": [5, 5, 6], "_exp": [9] * 3, "n": [7, 7, 7]}
+    >>> left_of(pa.table(at_once), of_an_instant=True).tolist()
+    [2]
     """
     op = changes[OP].to_numpy()
     if (op > 0).all():
         return np.arange(len(op))
-    rows = _numbered(changes)
+    rows = _numbered(changes, NOT_OF_THE_ROW - {TIME} if of_an_instant else NOT_OF_THE_ROW)
     count = int(rows.max()) + 1
     came = np.bincount(rows[op > 0], minlength=count)
     went = np.bincount(rows[op < 0], minlength=count)
@@ -56,11 +62,11 @@ def _last(rows: Array, chosen: Array, wanted: Array) -> Array:
     return places[behind <= wanted[of]]
 
 
-def _numbered(changes: pa.Table) -> Array:
-    """A number for each row: equal rows have the same one, others do not."""
+def _numbered(changes: pa.Table, without: AbstractSet[str]) -> Array:
+    """A number for each row: those that are equal in all but some columns have the same one, others do not."""
     rows = np.zeros(len(changes), np.int64)
     for name in changes.column_names:
-        if name not in NOT_OF_THE_ROW:
+        if name not in without:
             codes = _codes(changes[name].combine_chunks())
             rows = _dense(pa.array(rows * (int(codes.max()) + 1) + codes))
     return rows

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from windrow.errors import WindrowError
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed, SharedAggregate
+from windrow.operators.relational.base import MOST_PAIRS, Around
 from windrow.operators.relational.tree import RelationalTree
 from windrow.runtime.spark.evaluating import SparkEvaluator
 from windrow.runtime.state.held import HeldByTask
@@ -62,8 +63,10 @@ class _State:
 class Executor:
     """Holds the states of an engine's operators, by their numbers."""
 
-    def __init__(self, spark: SparkSession, home: Home, log: SliceLog) -> None:
+    def __init__(self, spark: SparkSession, home: Home, log: SliceLog, most_pairs: int = MOST_PAIRS) -> None:
+        """`most_pairs`: so many rows may a row of a join meet."""
         self._spark = spark
+        self._most_pairs = most_pairs
         self._log = log
         self._states: dict[int, _State] = {}
         self._tasks = OperatorTasks(spark, home, log)
@@ -216,7 +219,8 @@ class Executor:
 
     def _read_back(self, plan: OperatorPlan, spec: OperatorSpec, evaluated: int) -> Operator:
         zone = plan.first.output.of.stream.zone
-        operator = spec.made(plan.first.query, SparkEvaluator(self._spark, zone))
+        around = Around(SparkEvaluator(self._spark, zone), self._most_pairs)
+        operator = spec.made(plan.first.query, around)
         operator.restore(*self._log.read(plan.id), evaluated)
         return operator
 

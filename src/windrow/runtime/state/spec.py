@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from windrow.final import Choice
     from windrow.logical import BoundQuery
     from windrow.operators.base import Operator
-    from windrow.operators.relational.base import Evaluator
+    from windrow.operators.relational.base import Around
     from windrow.planner.plan import OperatorPlan
 
 
@@ -75,8 +75,8 @@ class OperatorSpec:
         """What a Spark task needs of it."""
         return replace(self, choices={})
 
-    def made(self, query: int, evaluate: Evaluator) -> Operator:
+    def made(self, query: int, around: Around) -> Operator:
         """The operator, as it is before the first row; `query`: the one that it has, if it is not shared."""
         if self.groups is not None:
             return SharedAggregate(self.groups, self.members)
-        return operator_for(self.shapes[0].plan, query, self.choices, self.complete_after, evaluate)
+        return operator_for(self.shapes[0].plan, query, self.choices, self.complete_after, around)

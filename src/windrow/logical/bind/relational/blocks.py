@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -35,10 +36,10 @@ class Blocks:
     def below(self, query: exp.Expr, named: Named, label: str = "", *, alone: bool = False) -> Block:
         """A sub-query; `label`: what it is called in FROM; `alone`: nothing else stands there."""
         block = self.bind(query, named, label)
+        if alone or block.groups is None:
+            return block
         # The columns of groups have the same names everywhere: beside others they get names of their own.
-        return (
-            block if alone or block.groups is None else result_of(self.statement, block, label, lambda it: it)
-        )
+        return result_of(self.statement, block, label, lambda groups: groups)
 
     def bind(self, query: exp.Expr, named: Named, label: str = "", *, top: bool = False) -> Block:
         """A query, with the names that it sees."""
@@ -94,7 +95,7 @@ class Blocks:
         tables = Tables(scope, found.parts, found.tables)
         conditions = tables.attach(read_conditions(scope, plain))
         block = Block(found.parts, [], select, [*found.conditions, *conditions], found.semi_joins)
-        semi_joins = SemiJoins(scope, named, self, block)
+        semi_joins = SemiJoins(scope, block, partial(self._inside, named=named, outer=scope))
         for join in found.left_semi:
             semi_joins.bind_join(join)
         for node in nodes:
@@ -107,7 +108,20 @@ class Blocks:
         refusals.refuse_endless_joins(scope, block)
         return block, scope, listed
 
-    def groups(self, select: exp.Select) -> bool:
+    def _inside(self, query: exp.Expr, with_items: bool, *, named: Named, outer: BlockScope) -> Block:
+        """A sub-query of WHERE, which may use the names around it if it only joins and selects."""
+        while isinstance(query, exp.Subquery) and query.is_wrapper:
+            query = query.this
+        refusals.refuse_delivery(self.statement.query.text, query)
+        is_distinct = with_items and bool(query.args.get("distinct"))
+        if not isinstance(query, exp.Select) or is_distinct or self._groups(query):
+            return self.below(query, named)
+        block, scope, listed = self.joined(query, named, outer)
+        if with_items:
+            block.items = self.items(scope, listed)
+        return block
+
+    def _groups(self, select: exp.Select) -> bool:
         """Whether a SELECT groups rows."""
         return SelectList(select, BlockScope(self.statement), self.statement.functions).groups()
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol
 from sqlglot import exp
 
 from windrow.cql import TimeWindowNode, window_of
-from windrow.errors import suggestion
+from windrow.logical.bind.known import relation_of
 from windrow.logical.bind.relational import refusals
 from windrow.logical.bind.relational.columns import part_column
 from windrow.logical.bind.relational.conditions import conjuncts
@@ -197,12 +197,5 @@ class FromItems:
         return alias
 
     def _relation(self, table: exp.Table) -> Relation:
-        relations = self._statement.relations
-        relation = next((r for n, r in relations.items() if n.lower() == table.name.lower()), None)
-        if relation is None:
-            known = sorted([*relations, *(cte.alias for cte, _ in self._named.by_name.values())])
-            hint = suggestion(table.name, known) or (
-                f"there are {', '.join(known)}" if known else "declare it with CREATE STREAM or eng.stream(…)"
-            )
-            raise self._scope.problem(f"unknown stream or table '{table.name}'", table, hint, name=True)
-        return relation
+        others = [cte.alias for cte, _ in self._named.by_name.values()]
+        return relation_of(table, self._scope, self._statement.relations, self._statement.queries, others)

@@ -29,7 +29,7 @@ from windrow.logical.relational import RelationalQuery
 from windrow.logical.tree import Compute, Evaluate, Group, Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from windrow.aggregates import Function
     from windrow.cql import Query
@@ -47,10 +47,11 @@ def bind_relational(
     spark: Analyst,
     functions: Mapping[str, Function],
     had: Sequence[str],
+    queries: Collection[str],
 ) -> RelationalQuery | AggregateQuery:
     """The plan of a query as a tree of operators; of one that slices can answer after all, as theirs."""
     refuse_functions(query)
-    statement = Statement(query, relations, spark, functions, had)
+    statement = Statement(query, relations, spark, functions, had, queries)
     block = Blocks(statement).bind(query.select, Named(), top=True)
     statement.windows.check_starts()
     refuse_unused(query.text, query.select, statement.used)

@@ -18,9 +18,9 @@ from windrow.logical.bind.relational.block_scope import BlockScope
 from windrow.logical.bind.relational.conditions import read_conditions
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from windrow.logical.bind.relational.block import Block, Condition
-    from windrow.logical.bind.relational.blocks import Blocks
-    from windrow.logical.bind.relational.from_items import Named
 
 _ALIAS = "#in"
 
@@ -36,11 +36,11 @@ def is_semi_join(node: exp.Expr) -> bool:
 class SemiJoins:
     """Binds those of a block, whose FROM is in its scope."""
 
-    def __init__(self, scope: BlockScope, named: Named, blocks: Blocks, left: Block) -> None:
+    def __init__(self, scope: BlockScope, left: Block, rows_of: Callable[[exp.Expr, bool], Block]) -> None:
+        """`rows_of` binds a sub-query that may use the names of the scope, with what it selects or not."""
         self._scope = scope
-        self._named = named
-        self._blocks = blocks
         self._left = left
+        self._rows_of = rows_of
 
     def bind_condition(self, node: exp.Expr) -> None:
         """EXISTS or IN, as it stands in WHERE."""
@@ -70,16 +70,11 @@ class SemiJoins:
         self._exists(select, join)
 
     def _exists(self, query: exp.Expr, at: exp.Expr) -> None:
-        query = _unwrapped(query)
-        if isinstance(query, exp.Select) and not self._blocks.groups(query):
-            block, _, _ = self._blocks.joined(query, self._named, self._scope)
-        else:
-            block = self._blocks.below(query, self._named)
-        self._add(block, [], at)
+        self._add(self._rows_of(query, False), [], at)
 
     def _in(self, node: exp.Expr, at: exp.Expr) -> None:
-        query = _unwrapped(node.args["query"])
-        block = self._rows_of(query)
+        query = node.args["query"]
+        block = self._rows_of(query, True)
         lefts = node.this.expressions if isinstance(node.this, exp.Tuple) else [node.this]
         if len(lefts) != len(block.items):
             raise self._scope.problem(
@@ -104,15 +99,6 @@ class SemiJoins:
             for left, name in zip(lefts, names, strict=True)
         ]
         self._add(block, read_conditions(scope, equal), at)
-
-    def _rows_of(self, query: exp.Expr) -> Block:
-        """The block of a sub-query behind IN, with what it selects."""
-        plain = isinstance(query, exp.Select) and not query.args.get("distinct")
-        if not isinstance(query, exp.Select) or not plain or self._blocks.groups(query):
-            return self._blocks.below(query, self._named)
-        block, scope, listed = self._blocks.joined(query, self._named, self._scope)
-        block.items = self._blocks.items(scope, listed)
-        return block
 
     def _add(self, block: Block, connecting: list[Condition], at: exp.Expr) -> None:
         """Split what a sub-query demands by whose rows it is about."""
@@ -144,9 +130,3 @@ def _bare(node: exp.Expr) -> exp.Expr:
     while isinstance(node, exp.Paren):
         node = node.this
     return node
-
-
-def _unwrapped(query: exp.Expr) -> exp.Expr:
-    while isinstance(query, exp.Subquery) and query.is_wrapper:
-        query = query.this
-    return query

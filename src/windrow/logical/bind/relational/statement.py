@@ -16,7 +16,7 @@ from windrow.logical.bind.relational.columns import EVALUATION, Names, part_colu
 from windrow.logical.bind.relational.windows import Windows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from sqlglot import exp
 
@@ -37,6 +37,8 @@ class Statement:
     functions: Mapping[str, Function]
     had: Sequence[str]
     """The result columns of a query that was bound before."""
+    queries: Collection[str]
+    """The names of queries."""
     names: Names = field(default_factory=Names)
     """Those of the columns in the tree."""
     ports: list[Port] = field(default_factory=list)

@@ -75,15 +75,12 @@ def _disagreement(window: TimeWindowNode, first: TimeWindowNode) -> tuple[str, s
 
 
 def _other_time(stream: Stream, other: Stream) -> tuple[str, str] | None:
-    if stream.zone != other.zone:
-        mine, theirs = (one.zone or "that of the session" for one in (stream, other))
-        problem = (
-            f"stream '{stream.name}' is read in another time zone ({mine}) than '{other.name}' ({theirs})"
-        )
-        return problem, "declare both with the same time zone"
-    if stream.time_type != other.time_type:
-        problem = (
-            f"'{stream.name}' has event times of type {stream.time_type}, '{other.name}' {other.time_type}"
-        )
+    zones = [one.zone or "that of the session" for one in (stream, other)]
+    if zones[0] != zones[1]:
+        names = f"stream '{stream.name}' ({zones[0]}) and '{other.name}' ({zones[1]})"
+        return f"{names} are read in different time zones", "declare both with the same time zone"
+    types = [str(one.columns.get(one.timestamp)) for one in (stream, other)]
+    if types[0] != types[1]:
+        problem = f"'{stream.name}' has event times of type {types[0]}, '{other.name}' of {types[1]}"
         return problem, "make both TIMESTAMP, or both TIMESTAMP_NTZ"
     return None
