@@ -208,12 +208,7 @@ class Joins:
                     raise WrongAnswer(f"{case.label}: {ours.answers}, and by {SPARK} {theirs.answers}")
         rows = 2 * links.size.rows
         for way, done in joined.items():
-            found: dict[str, Any] = {
-                "seconds": None,
-                "rows_a_second": None,
-                "answers": None,
-                "checksum": None,
-            }
+            found: dict[str, Any] = dict.fromkeys(("seconds", "rows_a_second", "answers", "checksum"))
             if done is not None:
                 found["seconds"], found["rows_a_second"] = round(done.seconds, 3), round(rows / done.seconds)
                 found["answers"], found["checksum"] = done.answers.count, done.answers.checksum

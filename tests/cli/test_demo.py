@@ -24,7 +24,7 @@ def test_the_demo_gives_the_answers_of_spark(tmp_path):
         [SCRIPT, *weeks, "--keep", kept], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    assert "flights, 10 queries" in done.stdout
+    assert "flights, 11 queries" in done.stdout
     assert ("answers equal: " if LONG else "answers equal: 30,857 rows") in done.stdout
     assert (kept / "rolling-delays.png").read_bytes().startswith(b"\x89PNG")
     assert (kept / QUERIES.name).exists()
@@ -34,8 +34,10 @@ def test_the_demo_gives_the_answers_of_spark(tmp_path):
 
 
 def test_event_time_is_the_scheduled_departure_and_cancelled_flights_stay():
-    rows, airlines = flights.load()
+    rows, weather, airlines = flights.load()
     assert len(rows) == 336_776
+    assert weather["ts"].is_monotonic_increasing
+    assert set(weather["origin"]) == set(rows["origin"])
     assert rows["ts"].is_monotonic_increasing
     assert rows["ts"].iloc[0] == datetime(2013, 1, 1, 5, 15)
     assert rows["dep_delay"].isna().sum() == rows["dep_time"].isna().sum() == 8_255

@@ -381,6 +381,14 @@ def test_values_by_other_values(rows, slide, restarts):
         assert tuples == len({(row[4], row[5]) for row in mine if row[4] is not None and row[5] is not None})
 
 
+@pytest.mark.parametrize("restarts", [(), (15,)])
+def test_what_never_ends_is_answered_until_nothing_happens_any_more(restarts):
+    """Also where what happens last is a row that no evaluation sees."""
+    rows = [(0, END_OF_TIME, "a", None, None, None), (12, 14, "a", None, None, None)]
+    got = played(group((COUNT,), slide=10), rows, [15], restarts)
+    assert [(ts, count) for ts, *_, count in got] == [(19, 1), (9, 1)]
+
+
 def test_zeros_and_nan_are_one_group():
     """As in Spark's GROUP BY; a group is written as no row need have it."""
     rows = [(at, at + 100, "a", x, 1, None) for at, x in enumerate([-0.0, 0.0, math.nan, -math.nan, None])]

