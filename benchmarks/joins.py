@@ -79,7 +79,7 @@ FULL = Settings(
     evaluated=Size(files=8, a_file=150_000, rate=2_500),
     asked=20,
     repeats=3,
-    budget=300,
+    budget=400,
 )
 QUICK = Settings(
     windows=(2_000, 10_000),

@@ -45,7 +45,16 @@ def test_a_home_with_the_letters_of_a_pattern_runs_and_is_read_as_any_other(spar
     assert sorted(row._raw for row in engine.dead("s").collect()) == [f"minute {n}" for n in range(4)]
     assert engine.check() > 0
     reader = windrow.Engine(home, spark=spark)  # which has not been told of the stream
-    assert reader.late("s").columns == ["ts", "v", "unused", "_late_by", "_query", "_file", "_position", "_epoch"]
+    assert reader.late("s").columns == [
+        "ts",
+        "v",
+        "unused",
+        "_late_by",
+        "_query",
+        "_file",
+        "_position",
+        "_epoch",
+    ]
     assert reader.results("q", last="2 minutes").count() == 2
 
 

@@ -59,14 +59,18 @@ def instants(table, name):
 
 def later_than(table, name, at):
     """The rows of which an instant is later than one."""
-    return Counter(repr(row) for row, when in zip(table.to_pylist(), instants(table, name), strict=True) if when > at)
+    return Counter(
+        repr(row) for row, when in zip(table.to_pylist(), instants(table, name), strict=True) if when > at
+    )
 
 
 def answer_at(changes, at):
     """What is there at an instant, from the changes of a query."""
     names = [name for name in changes.column_names if name not in ("_op", "_ts", "_exp")]
     found = Counter()
-    for row, ts, exp in zip(changes.to_pylist(), instants(changes, "_ts"), instants(changes, "_exp"), strict=True):
+    for row, ts, exp in zip(
+        changes.to_pylist(), instants(changes, "_ts"), instants(changes, "_exp"), strict=True
+    ):
         if ts <= at and (exp is None or at < exp):
             found[tuple(row[name] for name in names)] += row["_op"]
     return Counter({row: times for row, times in found.items() if times})
@@ -80,13 +84,17 @@ def latecomers(spark, tmp_path_factory):
         for name, sql in LATER.items():
             engine.query(f"{name}_whole", sql)
         with feeding(engine, "a", "b") as feed:
-            feed.together({"a": (spark.createDataFrame(rows(0, 20)), 0), "b": (spark.createDataFrame(rows(0, 15)), 0)})
+            feed.together(
+                {"a": (spark.createDataFrame(rows(0, 20)), 0), "b": (spark.createDataFrame(rows(0, 15)), 0)}
+            )
             for name, sql in LATER.items():
                 engine.query(name, sql)
             batches = [(20, 26, 15, 31), (26, 33, 31, 32), (33, 50, 32, 47)]
             for number, (a, to_a, b, to_b) in enumerate(batches, start=1):
                 frames = (rows(a, to_a), rows(b, to_b))
-                feed.together({n: (spark.createDataFrame(f), number) for n, f in zip("ab", frames, strict=True)})
+                feed.together(
+                    {n: (spark.createDataFrame(f), number) for n, f in zip("ab", frames, strict=True)}
+                )
             for name in ("a", "b"):
                 feed.seal(name)
         yield {name: engine.results(name).toArrow() for name in engine.queries}
@@ -97,7 +105,11 @@ def test_a_query_that_comes_late_begins_with_the_answer_of_full_windows(latecome
     opens = (19 + 10) * SECOND
     later, whole = latecomers[name], latecomers[f"{name}_whole"]
     assert min(instants(later, "_ts")) == opens
-    assert all(op == 1 for op, ts in zip(later["_op"].to_pylist(), instants(later, "_ts"), strict=True) if ts == opens)
+    assert all(
+        op == 1
+        for op, ts in zip(later["_op"].to_pylist(), instants(later, "_ts"), strict=True)
+        if ts == opens
+    )
     for at in sorted({opens, *(ts for ts in instants(whole, "_ts") if ts > opens)}):
         assert answer_at(later, at) == answer_at(whole, at), at
 
@@ -120,7 +132,9 @@ def test_a_row_behind_a_query_that_went_on_while_its_stream_was_idle_is_late_for
         engine.query("pairs", LATER["joined"])
         engine.query("others", "SELECT k, v FROM a [RANGE 10 SECONDS]")
         with feeding(engine, "a", "b", clock=clock) as feed:
-            feed.together({"a": (spark.createDataFrame(rows(0, 5)), 0), "b": (spark.createDataFrame(rows(0, 5)), 0)})
+            feed.together(
+                {"a": (spark.createDataFrame(rows(0, 5)), 0), "b": (spark.createDataFrame(rows(0, 5)), 0)}
+            )
             clock.now += 60
             feed.beat()  # stream a is idle, and its watermark at 4 s + 1 minute - 2 s
             feed.together({"b": (spark.createDataFrame(rows(5, 201, 5)), 1)})
@@ -128,7 +142,10 @@ def test_a_row_behind_a_query_that_went_on_while_its_stream_was_idle_is_late_for
             for name in ("a", "b"):
                 feed.seal(name)
         late = engine.late("a").select("v", "_query", "_late_by").collect()
-        assert [(row.v, row._query, row._late_by.total_seconds()) for row in late] == [(100, "pairs", 98), (150, "pairs", 48)]
+        assert [(row.v, row._query, row._late_by.total_seconds()) for row in late] == [
+            (100, "pairs", 98),
+            (150, "pairs", 48),
+        ]
         pairs = engine.results("pairs").toArrow()
         assert not {100, 150} & set(pairs["v"].to_pylist())
         assert {100, 150, 200} <= set(engine.results("others").toArrow()["v"].to_pylist())

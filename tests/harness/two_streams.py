@@ -29,6 +29,7 @@ class BothQuery(BoundQuery):
     """The rows of two queries without a window, which have the same columns."""
 
     of: tuple[SelectQuery, SelectQuery]
+
     @property
     def pattern(self):
         return UpdatePattern.MONOTONIC

@@ -132,8 +132,9 @@ def _results(
             if query["retain"] is not None:
                 times = table["_ts" if "_ts" in schema.names else "window_end"].cast(pa.int64())
                 table = table.filter(pc.greater(times, query["latest_end"] - query["retain"]))
-            several = query["streams"] > 1
-            rows.update(_rows(table, lambda epoch: None if several else place(query["stream"], epoch)))
+            rows.update(
+                _rows(table, lambda epoch: place(query["stream"], epoch) if query["streams"] == 1 else None)
+            )
     return rows
 
 

@@ -136,7 +136,14 @@ SHORT = Story(
         Phase(readings=2, orders=2, clock=105, heartbeat=200),
         Phase(readings=0, orders=0, clock=600, heartbeat=600),
     ),
-    queries={"totals": TOTALS, "ratio": RATIO, "sales": SALES, "alerts": ALERTS, "busy": BUSY, "shops": SHOPS},
+    queries={
+        "totals": TOTALS,
+        "ratio": RATIO,
+        "sales": SALES,
+        "alerts": ALERTS,
+        "busy": BUSY,
+        "shops": SHOPS,
+    },
 )
 """As long as it must be to have a first, a middle and a last epoch of each kind."""
 SHORT_IN_TASKS = replace(SHORT, nodes=2)

@@ -381,6 +381,37 @@ def test_values_by_other_values(rows, slide, restarts):
         assert tuples == len({(row[4], row[5]) for row in mine if row[4] is not None and row[5] is not None})
 
 
+@pytest.mark.parametrize("slide", [None, 50])
+def test_many_rows_at_once_are_told_as_few_at_a_time(slide):
+    """More than fits into what kernels write at a time."""
+    random = np.random.default_rng(7)
+    ts = np.sort(random.integers(0, 2_000, 40_000))
+    rows = pa.table(
+        {
+            "k": pa.array(random.integers(0, 300, len(ts)).astype(str)),
+            "x": random.choice([0.1, -0.3, 1 / 3, 1e9], len(ts)),
+            "s": pa.array(random.integers(0, 50, len(ts)).astype(str)),
+        }
+    )
+    live = ts + random.integers(1, 1_000, len(ts))
+    given = Changes(ts, live, live, rows)
+
+    def told_at(cuts):
+        state, tables, begin = Groups(group((SUM, MAX, GREATEST), slide=slide)), [], 0
+        for cut in [*cuts, END_OF_TIME]:
+            end = int(np.searchsorted(ts, cut))
+            some = state.advance([given.slice(begin, end)], cut)
+            ops = np.ones(len(some), np.int8) if some.op is None else some.op
+            tables.append(some.rows.append_column("ts", pa.array(some.ts)).append_column("op", pa.array(ops)))
+            begin = end
+        table = pa.concat_tables(tables)
+        return table.sort_by([(name, "ascending") for name in ("ts", "_key0", "op")])
+
+    at_once = told_at([])
+    assert len(at_once) > 12_000
+    assert told_at(range(0, 3_000, 250)).equals(at_once)
+
+
 @pytest.mark.parametrize("restarts", [(), (15,)])
 def test_what_never_ends_is_answered_until_nothing_happens_any_more(restarts):
     """Also where what happens last is a row that no evaluation sees."""

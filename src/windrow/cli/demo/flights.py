@@ -59,8 +59,8 @@ def load() -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
 
 
 def write(directory: Path, weeks: int) -> int:
-    """Write the first weeks of flights and weather, a file a week each, and the airlines; returns the number of
-    flights."""
+    """Write the first weeks of flights and weather, a file a week each, and the airlines; returns the number
+    of flights."""
     rows, hours, airlines = load()
     _write(rows, directory / "flights", weeks)
     _write(hours, directory / "weather", weeks)

@@ -45,7 +45,9 @@ class Group(Node):
     def columns(self) -> tuple[Column, ...]:
         types = self.of.types
         keys = (Column(key_name(place), types[name]) for place, name in enumerate(self.keys))
-        answers = (Column(aggregate_name(place), one.result_type) for place, one in enumerate(self.aggregates))
+        answers = (
+            Column(aggregate_name(place), one.result_type) for place, one in enumerate(self.aggregates)
+        )
         return *keys, *answers
 
     @property

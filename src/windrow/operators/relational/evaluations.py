@@ -1,7 +1,7 @@
 """The instants of evaluations, and the slots between them.
 
 An evaluation at e sees what is alive at the instant before it: the slot of what ends is the last evaluation
-that sees it. What never ends has END_OF_TIME for its slot. """
+that sees it. What never ends has END_OF_TIME for its slot."""
 
 from __future__ import annotations
 

@@ -178,8 +178,8 @@ class RelationalTree:
             operator.restore(logged[place], evaluated)
 
     def _steps(self, due: Sequence[Changes], until: int) -> Iterator[int]:
-        """Instants up to which to advance one after the other, so that each step has a bounded number of rows,
-        and gives a bounded number."""
+        """Instants up to which to advance one after the other, so that each step has a bounded number of
+        rows, and gives a bounded number."""
         rows = sum(map(len, due))
         most = max(STEP_ROWS // self._overlap, 1)
         if rows > most:

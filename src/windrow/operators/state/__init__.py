@@ -1,1 +1,1 @@
-"""States at rest: arrays and tables in one Arrow table."""
+"""State of operators: keys as integers, rows by when they end, and how all of it is written down."""

@@ -137,7 +137,7 @@ class KeyCodes:
         self._arena = arena
 
 
-def _hash_of(words: Array, data: Array, begin: int, end: int) -> int:
+def _hash_of(words: Array, data: Array, begin: int, end: int) -> np.int64:
     """31 bits."""
     mixed = np.uint64(end - begin)
     for word in words:
@@ -193,7 +193,9 @@ def _look_up_all(
                     break
             place = (place + 1) & mask
         if found == EMPTY and hold:
-            if counts[END] + end - begin > len(arena) or (counts[FREE] == 0 and counts[GIVEN] == len(holders)):
+            if counts[END] + end - begin > len(arena) or (
+                counts[FREE] == 0 and counts[GIVEN] == len(holders)
+            ):
                 return row
             if counts[FREE]:
                 counts[FREE] -= 1

@@ -60,7 +60,9 @@ def key_words(columns: Sequence[pa.Array], rows: int) -> KeyWords:
             strings.append(_bytes_of(column))
         elif rows and not pat.is_null(column.type):
             of_column = _words_of(column)
-            words.append(of_column if is_null is None else np.where(is_null[:, None], np.uint64(0), of_column))
+            words.append(
+                of_column if is_null is None else np.where(is_null[:, None], np.uint64(0), of_column)
+            )
     if len(strings) > 1:
         words += [pc.binary_length(one).to_numpy().view(np.uint64)[:, None] for one in strings]
         strings = [pc.binary_join_element_wise(*strings, pa.scalar(b"", pa.large_binary()))]
@@ -112,7 +114,11 @@ def _words_of(column: pa.Array) -> Array:
     if number == "f":
         values = values.astype(np.float64) + 0.0  # there is no −0.0 any more
         values[np.isnan(values)] = np.nan  # and one NaN only
-    return values.astype(np.float64 if number == "f" else np.int64, copy=False).view(np.uint64).reshape(-1, words)
+    return (
+        values.astype(np.float64 if number == "f" else np.int64, copy=False)
+        .view(np.uint64)
+        .reshape(-1, words)
+    )
 
 
 def _bytes_of(column: pa.Array) -> pa.Array:

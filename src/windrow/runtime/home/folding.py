@@ -27,8 +27,8 @@ NOT_OF_THE_ROW = frozenset({OP, TIME, EPOCH})
 
 
 def left_of(changes: pa.Table, *, of_an_instant: bool = False) -> Array:
-    """The places of the changes that are left, in their order, when those that cancel have gone; or only those
-    that cancel within an instant, where what a row was taken back for is not seen of it.
+    """The places of the changes that are left, in their order, when those that cancel have gone; or only
+    those that cancel within an instant, where what a row was taken back for is not seen of it.
 
     >>> changes = {"_op": [1, 1, -1, 1], "_ts": [1, 2, 3, 4], "_exp": [9] * 4, "n": [7, 8, 7, 9]}
     >>> left_of(pa.table(changes)).tolist()
@@ -63,7 +63,8 @@ def _last(rows: Array, chosen: Array, wanted: Array) -> Array:
 
 
 def _numbered(changes: pa.Table, without: AbstractSet[str]) -> Array:
-    """A number for each row: those that are equal in all but some columns have the same one, others do not."""
+    """A number for each row: those that are equal in all but some columns have the same one, others do
+    not."""
     rows = np.zeros(len(changes), np.int64)
     for name in changes.column_names:
         if name not in without:
