@@ -76,7 +76,7 @@ FULL = Settings(
     size=Size(files=6, a_file=200_000, rate=1_000),
     state=Size(files=9, a_file=2_000, rate=1_000),
     compared={2_000: 2, 20_000: 3, 200_000: 6},
-    evaluated=Size(files=8, a_file=150_000, rate=2_500),
+    evaluated=Size(files=4, a_file=600_000, rate=2_500),
     asked=20,
     repeats=3,
     budget=400,

@@ -32,7 +32,7 @@ def test_the_python_in_the_readme_prints_what_the_readme_says(spark, tmp_path, m
         elif kind == "" and BLOCKS[number - 1][0] == "python":
             assert printed.strip() == code.strip()
             checked += 1
-    assert checked == 3
+    assert checked == 4
 
 
 @pytest.mark.parametrize("commands", COMMANDS)

@@ -471,3 +471,15 @@ def test_when_it_changes_next(slide, rows):
         assert set(told_then.ts.tolist()) <= {at}
         assert slide is None or len(told_then)
         until = at + 1
+
+
+def test_rows_alike_of_a_slot_take_no_more_than_one():
+    """However many rows never end, the state is of the size of their values."""
+    state, bytes_after = Groups(group((MEDIAN, SUM), slide=10)), []
+    for turn in range(40):
+        rows = [(turn * 10 + i % 10, END_OF_TIME, "a", float(i % 7), None, None) for i in range(1_000)]
+        state.advance([changes(rows)], (turn + 1) * 10)
+        state.log()
+        bytes_after.append(state.bytes)
+    assert state.entries == 1
+    assert max(bytes_after[20:]) <= 1.1 * max(bytes_after[:20])
