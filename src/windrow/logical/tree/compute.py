@@ -12,41 +12,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from windrow.columns import quoted
-from windrow.logical.tree.node import Column, Node, readable
+from windrow.logical.tree.node import Column, OfOne, readable
 
 if TYPE_CHECKING:
-    from windrow.logical.patterns import UpdatePattern
+    pass
 
 
 @dataclass(frozen=True)
-class Compute(Node):
+class Compute(OfOne):
     """Rows with other columns, each of which ends when the row does that it is of."""
 
-    of: Node
     items: tuple[tuple[Column, str], ...]
     """The columns, and Spark SQL for each over those of the input."""
     where: str | None = None
     """The condition, Spark SQL over the columns of the input."""
 
     @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.of,)
-
-    @property
     def columns(self) -> tuple[Column, ...]:
         return tuple(column for column, _ in self.items)
-
-    @property
-    def pattern(self) -> UpdatePattern:
-        return self.of.pattern
-
-    @property
-    def ends(self) -> UpdatePattern:
-        return self.of.ends
-
-    @property
-    def range(self) -> int | None:
-        return self.of.range
 
     @cached_property
     def renamed(self) -> dict[str, str]:

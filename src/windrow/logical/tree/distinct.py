@@ -6,28 +6,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from windrow.logical.patterns import UpdatePattern
-from windrow.logical.tree.node import Node
+from windrow.logical.tree.node import OfOne
 
 if TYPE_CHECKING:
-    from windrow.logical.tree.node import Column
+    pass
 
 
 @dataclass(frozen=True)
-class Distinct(Node):
+class Distinct(OfOne):
     """Of rows with the same values one stands for all; where it ends, that which ends last takes its
     place."""
 
-    of: Node
     by: tuple[str, ...] | None = None
     """The columns that tell rows apart, where the others follow from them; None: all."""
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.of,)
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.of.columns
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -42,6 +33,10 @@ class Distinct(Node):
     @property
     def ends(self) -> UpdatePattern:
         return self.pattern  # INTERNAL windows are refused below it
+
+    @property
+    def range(self) -> int | None:
+        return None  # a row ends when the one that stands for it does
 
     def __str__(self) -> str:
         return f"distinct {', '.join(self.names)}"

@@ -7,29 +7,20 @@ from typing import TYPE_CHECKING
 
 from windrow.cql.durations import format_duration
 from windrow.logical.patterns import UpdatePattern
-from windrow.logical.tree.node import Node
+from windrow.logical.tree.node import OfOne
 
 if TYPE_CHECKING:
-    from windrow.logical.tree.node import Column
+    pass
 
 
 @dataclass(frozen=True)
-class Evaluate(Node):
+class Evaluate(OfOne):
     """The evaluation at e gives the rows that are there at the last instant before e. They live from that
     instant on, until the one of the next evaluation; for ever, if the windows are INTERNAL."""
 
-    of: Node
     slide: int
     offset: int
     internal: bool = False
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.of,)
-
-    @property
-    def columns(self) -> tuple[Column, ...]:
-        return self.of.columns
 
     @property
     def pattern(self) -> UpdatePattern:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from windrow.columns import aggregate_name, key_name
 from windrow.cql.durations import format_duration
 from windrow.logical.patterns import UpdatePattern
-from windrow.logical.tree.node import Column, Node
+from windrow.logical.tree.node import Column, OfOne
 
 if TYPE_CHECKING:
     from windrow.aggregates import Aggregate
 
 
 @dataclass(frozen=True)
-class Group(Node):
+class Group(OfOne):
     """A row for each group that has rows. Its columns are the keys and the aggregates, under the names that
     answers have (`key_name`, `aggregate_name`).
 
@@ -24,7 +24,6 @@ class Group(Node):
     is given in `values`.
     """
 
-    of: Node
     keys: tuple[str, ...]
     """The columns of the input that rows are grouped by."""
     aggregates: tuple[Aggregate, ...]
@@ -36,10 +35,6 @@ class Group(Node):
     offset: int = 0
     internal: bool = False
     """Whether the windows below are INTERNAL: new values are told then, and none is taken back."""
-
-    @property
-    def inputs(self) -> tuple[Node, ...]:
-        return (self.of,)
 
     @property
     def columns(self) -> tuple[Column, ...]:

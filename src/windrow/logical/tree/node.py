@@ -69,6 +69,34 @@ class Node(ABC):
         yield self
 
 
+@dataclass(frozen=True)
+class OfOne(Node):
+    """An operator with one input. Unless it says otherwise, its rows have the columns of the input's, and
+    come and end with them."""
+
+    of: Node
+
+    @property
+    def inputs(self) -> tuple[Node, ...]:
+        return (self.of,)
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        return self.of.columns
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return self.of.pattern
+
+    @property
+    def ends(self) -> UpdatePattern:
+        return self.of.ends
+
+    @property
+    def range(self) -> int | None:
+        return self.of.range
+
+
 def readable(sql: str) -> str:
     """An expression over columns as a person would write it."""
     return sql.replace("`", "")
