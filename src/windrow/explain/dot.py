@@ -1,5 +1,7 @@
 """The overview as a graph in Graphviz's language: stream, passes, classes, trees, from left to right.
 
+Trees of operators stand beside it, with the update pattern of every edge.
+
 Of many classes, those of a grouping are one node; of many trees, those of a class or grouping are.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.explain.overview import relational
 from windrow.explain.summary import MOST_CLASSES, edges, groupings, savings, windows
 from windrow.explain.words import repeats_after, shortened, some
 
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from windrow.explain.overview import ClassOverview, StreamOverview, TreeOverview
+    from windrow.logical import RelationalQuery
+    from windrow.logical.patterns import UpdatePattern
+    from windrow.logical.tree import Node
 
 MOST_TREES = 60
 
@@ -23,7 +29,24 @@ def dot(streams: Sequence[StreamOverview]) -> str:
     lines = ["digraph plan {", "  rankdir=LR;", '  node [shape=box, fontname="Helvetica", fontsize=10];']
     for number, stream in enumerate(streams):
         lines += [f"  {line}" for line in _stream(f"s{number}", stream)]
+    for number, (name, query) in enumerate(relational(streams).items()):
+        at = f"q{number}"
+        lines += [f"  {line}" for line in _operators(at, query.root, query)]
+        lines.append(f"  {_node(at, [f'query {name}', query.steps()[0]])}")
+        lines.append(f"  {at}_0 -> {at} {_how(query.pattern)};")
     return "\n".join([*lines, "}"]) + "\n"
+
+
+def _operators(at: str, node: Node, query: RelationalQuery, place: str = "0") -> Iterator[str]:
+    """A node of a tree of operators and all below it, with how the rows of each end."""
+    yield _node(f"{at}_{place}", [query.said_of(node)])
+    for number, below in enumerate(node.inputs):
+        yield from _operators(at, below, query, f"{place}_{number}")
+        yield f"{at}_{place}_{number} -> {at}_{place} {_how(below.pattern)};"
+
+
+def _how(pattern: UpdatePattern) -> str:
+    return f'[label="{pattern.value}"]'
 
 
 def _stream(at: str, stream: StreamOverview) -> Iterator[str]:

@@ -165,6 +165,16 @@ def overview(plan: PhysicalPlan, running: PhysicalPlan = NOTHING) -> list[Stream
     return [_stream(read, operators, running) for read, operators in streams if operators]
 
 
+def relational(streams: Sequence[StreamOverview]) -> dict[str, RelationalQuery]:
+    """The queries that are answered by trees of operators, each once, whichever streams they read."""
+    return {
+        name: query
+        for stream in streams
+        for name, query in stream.own.items()
+        if isinstance(query, RelationalQuery)
+    }
+
+
 def why_alone(query: BoundQuery) -> str:
     """Why a query has an operator of its own."""
     if isinstance(query, RelationalQuery):

@@ -18,11 +18,11 @@ from windrow.columns import EXPIRES, OP, TIME, WINDOW_END, WINDOW_START
 from windrow.cql import DSTREAM, ISTREAM, RSTREAM
 from windrow.logical.patterns import UpdatePattern
 from windrow.logical.query import BoundQuery
-from windrow.logical.tree import Group, Rows
+from windrow.logical.tree import Group, Rows, Windowed
 from windrow.slicing import Window
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterator
 
     from windrow.logical.select import SelectQuery
     from windrow.logical.tree import Node
@@ -53,7 +53,7 @@ class RelationalQuery(BoundQuery):
     @property
     def arrivals(self) -> tuple[UpdatePattern, ...]:
         """How the rows of each input come to an end: as its window says."""
-        by_port = {leaf.port: leaf.pattern for leaf in self.windows}
+        by_port = {node.port: node.pattern for node in self.root.walk() if isinstance(node, Rows)}
         return tuple(by_port[port] for port in range(len(self.reads)))
 
     @property
@@ -84,20 +84,21 @@ class RelationalQuery(BoundQuery):
         )
 
     @property
-    def windows(self) -> list[Rows]:
-        """The leaves of its tree."""
-        return [node for node in self.root.walk() if isinstance(node, Rows)]
+    def windows(self) -> list[Rows | Windowed]:
+        """Its windows, of streams and of the results of queries, without those that these have below."""
+        return list(_windows(self.root))
 
     @property
     def range(self) -> int | None:
         """How long all its windows are; None if they are not equally long."""
-        ranges = {leaf.window for leaf in self.windows}
+        ranges = {one.window for one in self.windows}
         return ranges.pop() if len(ranges) == 1 else None
 
     @property
     def longest(self) -> int:
-        """How long the longest of its windows is from which rows leave."""
-        return max((leaf.window for leaf in self.windows if leaf.window is not None), default=0)
+        """How long it takes until all windows are full from which rows leave: where one is over the results
+        of others, both together."""
+        return _longest(self.root)
 
     @property
     def shape(self) -> Hashable:
@@ -130,9 +131,32 @@ class RelationalQuery(BoundQuery):
         """When it is answered, with SLIDE."""
         return () if self.slide is None else (Window(self.longest or self.slide, self.slide, self.offset),)
 
+    def said_of(self, node: Node) -> str:
+        """What a node of its tree does, for people."""
+        return _said(node)
+
     def readable(self, sql: str) -> str:
         """An expression as a person would write it: answer columns as what they are, nothing quoted."""
         return _spelled(sql.replace("`", ""), self.root)
+
+
+def _windows(node: Node) -> Iterator[Rows | Windowed]:
+    """The windows that the rows of a node have come through last."""
+    if isinstance(node, Rows | Windowed):
+        yield node
+        return
+    for below in node.inputs:
+        yield from _windows(below)
+
+
+def _longest(node: Node) -> int:
+    """How long it takes until all windows of a node, and below it, are full."""
+    own = (node.window or 0) if isinstance(node, Rows | Windowed) else 0
+    return own + max(map(_longest, node.inputs), default=0)
+
+
+def _said(node: Node) -> str:
+    return _spelled(str(node), node.inputs[0]) if node.inputs else str(node)
 
 
 def _spelled(text: str, node: Node) -> str:
@@ -149,8 +173,7 @@ def _spelled(text: str, node: Node) -> str:
 
 def _drawn(node: Node, depth: int) -> list[str]:
     """A node and all below it, a line each, deeper ones further in."""
-    said = _spelled(str(node), node.inputs[0]) if node.inputs else str(node)
-    lines = [f"{'  ' * depth}└ {said}: {node.pattern.value}"]
+    lines = [f"{'  ' * depth}└ {_said(node)}: {node.pattern.value}"]
     for below in node.inputs:
         lines += _drawn(below, depth + 1)
     return lines

@@ -6,6 +6,8 @@
 3. On the right, panels of the largest trees and one of all others: each window a dot, its slide to the
    right and its range upwards, on axes that all panels share.
 
+4. Below, the trees of operators of queries that slices cannot answer.
+
 Labels stand only where they have room, so the picture has one size for three queries and for ten thousand.
 """
 
@@ -13,8 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from windrow.explain.overview import relational
 from windrow.explain.picture.colours import FAINT, tree_colours
 from windrow.explain.picture.flow import draw_flow
+from windrow.explain.picture.operators import draw_operators
 from windrow.explain.picture.panels import Axes, draw_panel
 from windrow.explain.sheet import Area, Sheet, fitted
 from windrow.explain.summary import assumptions, counts, groupings
@@ -36,6 +40,9 @@ def picture(streams: Sequence[StreamOverview]) -> Sheet:
     top = MARGIN
     for stream in streams:
         top = _stream(sheet, stream, top) + 2 * MARGIN
+    trees = relational(streams)
+    if trees:
+        top = draw_operators(sheet, trees, MARGIN, WIDTH - 2 * MARGIN, top) + 2 * MARGIN
     if not streams:
         sheet.text(MARGIN, top + 16, "no queries", 16, bold=True)
         top += 3 * MARGIN
