@@ -255,8 +255,10 @@ class SlotGroups:
             return
         leaves, slots, groups = (np.concatenate(arrays) for arrays in zip(*self._touched, strict=True))
         still = np.flatnonzero(self._grid.needed_until(slots) >= self._evaluated)
-        _, behind = np.unique(leaves[still][::-1], return_index=True)
-        last = still[len(still) - 1 - behind]
+        # Where a leaf was touched last, without a sort: of several places that are written, the last one stays.
+        touched = np.empty(len(self._rows.forest.nodes), np.int64)
+        touched[leaves[still]] = still
+        last = still[touched[leaves[still]] == still]
         self._touched = [(leaves[last], slots[last], groups[last])] if len(last) else []
 
     def _answers(self, coming: Coming, slots: Array, followed: Followed) -> Changes:
