@@ -83,7 +83,7 @@ FULL = Settings(
 )
 QUICK = Settings(
     windows=(2_000, 10_000),
-    results=(1, 10),
+    results=(10,),
     size=Size(files=4, a_file=5_000, rate=1_000),
     state=Size(files=3, a_file=2_000, rate=1_000),
     compared={2_000: 2, 10_000: 4},
@@ -164,9 +164,8 @@ class Joins:
 
     def _measure_alone(self, links: Links, case: Case) -> None:
         runs = [self._windrow(links, case) for _ in range(self.settings.repeats)]
-        passages = [
-            pass_through(links, links.size.seconds(case.window)) for _ in range(self.settings.repeats)
-        ]
+        seconds = links.size.seconds(case.window)
+        passages = [pass_through(links, seconds) for _ in range(self.settings.repeats + 1)][1:]
         each = Timing(tuple(run.epochs.nanoseconds_each for run in runs))
         operator = Timing(tuple(passage.nanoseconds_each for passage in passages))
         state = self._state_bytes(case)

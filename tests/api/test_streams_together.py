@@ -151,6 +151,50 @@ def test_a_row_behind_a_query_that_went_on_while_its_stream_was_idle_is_late_for
         assert {100, 150, 200} <= set(engine.results("others").toArrow()["v"].to_pylist())
 
 
+def test_rows_from_before_a_query_came_are_not_late_for_it(spark, tmp_path):
+    """A stream that is behind has rows that are older than what the query has of the other one."""
+    with engine_in(spark, tmp_path / "home") as engine:
+        for name in ("a", "b"):
+            engine.query(f"of_{name}", f"SELECT k, v FROM {name} [RANGE 10 SECONDS]")
+        with feeding(engine, "a", "b") as feed:
+            feed.together({"a": (spark.createDataFrame(rows(0, 5)), 0)})
+            feed.together({"b": (spark.createDataFrame(rows(0, 100)), 0)})
+            engine.query("pairs", LATER["joined"])
+            feed.together({"b": (spark.createDataFrame(rows(100, 103)), 1)})
+            feed.together({"a": (spark.createDataFrame(rows(5, 20)), 1)})
+        assert engine.late("a").count() == 0
+
+
+def test_a_query_begins_behind_a_batch_that_was_staged_before_it_came(spark, tmp_path):
+    """Also if its first epoch, with a batch of another stream, was committed before that one's."""
+    with engine_in(spark, tmp_path / "home") as engine:
+        engine.query("of_b", "SELECT k, v FROM b [RANGE 10 SECONDS]")
+        engine.query("whole", LATER["joined"])
+        with feeding(engine, "a", "b") as feed:
+            feed.together({n: (spark.createDataFrame(rows(0, 5)), 0) for n in "ab"})
+            with feed.staged({"b": (spark.createDataFrame(rows(5, 40)), 1)}) as commit:
+                engine.query("pairs", LATER["joined"])
+                feed.together({"a": (spark.createDataFrame(rows(5, 6)), 1)})
+                commit("b")
+            feed.together({n: (spark.createDataFrame(rows(6 if n == "a" else 40, 70)), 2) for n in "ab"})
+        opens = (39 + 10) * SECOND
+        later, whole = (engine.results(name).toArrow() for name in ("pairs", "whole"))
+        assert min(instants(later, "_ts")) == opens
+        for at in range(opens, 60 * SECOND, SECOND):
+            assert answer_at(later, at) == answer_at(whole, at), at
+        with pytest.raises(windrow.WindrowError, match=r"its windows hold all their rows from .*00:00:49 on"):
+            engine.view("pairs", at="1970-01-01 00:00:45+00:00")
+
+
+def test_evaluations_go_on_for_thousands_of_years(spark, tmp_path):
+    with engine_in(spark, tmp_path / "home") as engine:
+        engine.query("long", "SELECT v FROM a [RANGE 2000000 DAYS SLIDE 1000000 DAYS]")
+        with feeding(engine, "a") as feed:
+            feed.together({"a": (spark.createDataFrame(rows(7, 8)), 0)})
+            feed.seal("a")
+        assert engine.results("long").select("v").toArrow()["v"].to_pylist() == [7, 7]
+
+
 def test_an_idle_stream_that_never_showed_a_row_holds_nobody_back():
     stream = Stream("s", {}, "ts", idle_timeout=60 * SECOND)
     assert not is_silent(stream, Progress(), 59.0, 0.0)

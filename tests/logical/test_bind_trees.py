@@ -23,6 +23,7 @@ from windrow.logical import (
     Table,
     bind,
     view_name,
+    with_named_queries,
 )
 from windrow.logical.patterns import UpdatePattern
 from windrow.logical.tree import Compute, Distinct, Group, Join, Rows, Union
@@ -43,6 +44,31 @@ RELATIONS = {
 
 W = "[RANGE 1 HOUR]"
 S = "[RANGE 1 HOUR SLIDE 1 MINUTE]"
+
+
+def windows(text: str) -> str:
+    """A text with windows in place of W and S."""
+    return re.sub(r"\bS\b", S, re.sub(r"\bW\b", W, text))
+
+
+QUERIES = {
+    name: windows(sql)
+    for name, sql in {
+        "dear": "SELECT src, cost * 2 AS twice FROM calls WHERE cost > 5",
+        "dearest": "WITH dear AS (SELECT src, cost * 2 AS twice FROM calls WHERE cost > 5) "
+        "SELECT src FROM dear WHERE twice > 50",
+        "known": "SELECT c.src, name FROM calls c JOIN people p ON c.src = p.src -- all of them",
+        "minutes": "SELECT RSTREAM city, COUNT(*) AS n, window_end AS minute "
+        "FROM calls [RANGE 1 MINUTE SLIDE 1 MINUTE] GROUP BY city HAVING COUNT(*) > 3",
+        "there": "SELECT src FROM calls S",
+        "told": "SELECT c.src FROM calls [RANGE 1 HOUR INTERNAL] c JOIN texts [RANGE 1 HOUR INTERNAL] t ON c.src = t.src",
+        "totals": "SELECT COUNT(*) AS n FROM calls W",
+        "pairs": "SELECT c.src FROM calls W c JOIN texts W t ON c.src = t.src",
+        "here": "SELECT src FROM calls W",
+        "news": "SELECT ISTREAM src FROM calls W",
+        "tens": "SELECT COUNT(*) AS n FROM calls [ROWS 10 SLIDE 1]",
+    }.items()
+}
 
 # statement (W and S are windows without and with SLIDE), its results, HAVING, and its tree
 TREES = [
@@ -305,7 +331,80 @@ CASE WHEN `texts`.`size` > 1 THEN `texts`.`size` END
     ),
 ]  # fmt: skip
 
+TREES += [
+    (
+        "SELECT d.src, size FROM dear W d, texts W t WHERE d.src = t.src",
+        """
+        d.src AS src, t.size AS size
+        join on d.src = CAST(t.src AS BIGINT) keeping d.src, t.size
+          calls [RANGE 1 HOUR]: `calls`.`src` where `calls`.`cost` > 5
+          texts [RANGE 1 HOUR]: CAST(`texts`.`src` AS BIGINT), `texts`.`size`
+        """,
+    ),
+    (
+        "SELECT src FROM calls W WHERE src IN (SELECT src FROM dearest W)",
+        """
+        calls.src AS src
+        join on calls.src = dearest.src keeping calls.src
+          calls [RANGE 1 HOUR]: `calls`.`src`
+          distinct dearest.src
+            calls [RANGE 1 HOUR]: `calls`.`src` where `calls`.`cost` > 5 AND (`calls`.`cost` * 2) > 50
+        """,
+    ),
+    (
+        "SELECT name FROM known W",
+        """
+        p.name AS name
+        calls [RANGE 1 HOUR] JOIN `_windrow_people` AS `p` ON `calls`.`src` = `p`.`src`: `p`.`name`
+        """,
+    ),
+    (
+        "SELECT city, MAX(n) AS most FROM minutes [RANGE 1 DAY SLIDE 1 HOUR] GROUP BY city",
+        """
+        _key0 AS city, _aggregate0 AS most
+        aggregate MAX(minutes.n) by minutes.city, every 1 hour
+          results [RANGE 1 DAY]
+            compute _key0 AS minutes.city, _aggregate0 AS minutes.n where _aggregate0 > 3
+              aggregate COUNT(*) by calls.city, every 1 minute
+                calls [RANGE 1 MINUTE]: `calls`.`city`
+        """,
+    ),
+    (
+        "SELECT m.city, n, minute FROM minutes [RANGE 1 DAY INTERNAL] m, calls W c WHERE c.city = m.city",
+        """
+        m.city AS city, m.n AS n, minute
+        join on m.city = c.city keeping m.city, m.n, minute
+          results [RANGE 1 DAY INTERNAL]
+            compute _key0 AS m.city, _aggregate0 AS m.n where _aggregate0 > 3
+              aggregate COUNT(*) by calls.city, every 1 minute
+                calls [RANGE 1 MINUTE]: `calls`.`city`
+          calls [RANGE 1 HOUR]: `calls`.`city`
+        """,
+    ),
+    (
+        "WITH both AS (SELECT src FROM told W WHERE src > 1) "
+        "SELECT src FROM both UNION ALL SELECT src FROM `there` W",
+        """
+        src
+        union
+          compute told.src AS src where told.src > 1
+            results [RANGE 1 HOUR]
+              take c.src AS told.src
+                join on c.src = CAST(t.src AS BIGINT) keeping c.src
+                  calls [RANGE 1 HOUR INTERNAL]: `calls`.`src`
+                  texts [RANGE 1 HOUR INTERNAL]: CAST(`texts`.`src` AS BIGINT)
+          take there.src AS src
+            results [RANGE 1 HOUR]
+              all that is there, every 1 minute
+                take calls.src AS there.src
+                  calls [RANGE 1 HOUR]: `calls`.`src`
+        """,
+    ),
+]  # fmt: skip
+
 SLICED = [
+    "SELECT src, AVG(twice) AS a FROM dear S GROUP BY src",
+    "WITH dear AS (SELECT src FROM calls) SELECT COUNT(*) AS n FROM dear S",
     "SELECT city, COUNT(*) AS n FROM calls S GROUP BY city",
     "SELECT RSTREAM city, COUNT(*) AS n FROM calls S GROUP BY city",
     "SELECT name, COUNT(*) AS n FROM calls S JOIN people USING (src) GROUP BY name",
@@ -404,12 +503,34 @@ REFUSED = [
     ("SELECT calls.src FROM calls W, texts", "stream 'texts' needs a window", "texts", "write texts [RANGE 1 HOUR]"),
     ("SELECT c.src FROM calls W c JOIN txts W t ON c.src = t.src", "unknown stream or table 'txts'", "txts",
      "did you mean texts?"),
-    ("SELECT src FROM totals", "'totals' is a query, and to select from the results of one is not supported yet",
-     "totals", "WITH totals AS (SELECT …)"),
-    ("SELECT c.src FROM calls W c JOIN totals t ON c.src = t.src", "'totals' is a query", "totals", "WITH totals AS"),
+    ("SELECT src FROM totals", "'totals' cannot be a stream in FROM: its results end whenever they change (strict)",
+     "totals", "or write its statement here as a sub-query"),
+    ("SELECT c.src FROM calls W c JOIN totals S t ON c.src = t.n", "its results end whenever they change (strict)",
+     "totals", "give its windows a SLIDE, or make them INTERNAL"),
+    ("SELECT src FROM pairs S", "its results end at times of their own (weak)", "pairs", "give its windows a SLIDE"),
+    ("SELECT src FROM here S", "its results end in the order in which they came (weakest)", "here", "INTERNAL"),
+    ("SELECT src FROM news S", "to select from what is new is not supported yet", "news", "without ISTREAM"),
+    ("SELECT n FROM tens S", "'tens' cannot be a stream in FROM: a window of ROWS", "tens", "use a RANGE"),
+    ("SELECT src FROM dear [ROWS 5 SLIDE 1]", "a window of ROWS can only be aggregated", "[ROWS 5 SLIDE 1]", ""),
+    ("SELECT COUNT(*) AS n FROM dear", "'dear' needs a window", "dear", "write dear [RANGE 1 HOUR]"),
+    ("SELECT ISTREAM src FROM dear", "'dear' needs a window", "dear", "write dear [RANGE 1 HOUR]"),
+    ("SELECT DISTINCT src FROM dear", "'dear' needs a window", "dear", "write dear [RANGE 1 HOUR]"),
+    ("SELECT a.src FROM calls W a, dear b", "'dear' needs a window", "dear", ""),
+    ("SELECT src FROM calls W UNION SELECT src FROM dear", "'dear' needs a window", "dear", ""),
+    ("SELECT src FROM calls W WHERE src IN (SELECT src FROM dear)", "'dear' needs a window", "dear", ""),
+    ("SELECT src FROM (SELECT DISTINCT src FROM calls)", "stream 'calls' needs a window", "calls", ""),
+    ("SELECT n FROM minutes", "'minutes' needs a window", "minutes", "write minutes [RANGE 1 HOUR]"),
+    ("SELECT m.n FROM minutes W m, calls S c", "one window has a SLIDE and another has none", S, ""),
+    ("SELECT m.n FROM minutes [UNBOUNDED] m, calls W c", "would have to keep every row", "[UNBOUNDED]", "a RANGE"),
+    ("SELECT m.n FROM minutes W m, plain W p", "event times of type timestamp[us]", W, "TIMESTAMP"),
+    ("SELECT LAST(n) FROM minutes W", "LAST asks for the order of rows", "LAST(n)", "MAX_BY"),
+    ("SELECT nn FROM minutes W", "unknown column 'nn'", "nn", "did you mean n?"),
+    ("WITH dear AS (SELECT src FROM dear W) SELECT src FROM dear", "WITH gives that name to another one here", "dear",
+     "give that another name"),
     ("WITH dear AS (SELECT * FROM calls W) SELECT src FROM dera", "unknown stream or table 'dera'", "dera",
      "did you mean dear?"),
-    ("WITH dear AS (SELECT * FROM calls W) SELECT src FROM dear W", "its windows stand in it", W, "behind the stream"),
+    ("WITH dear AS (SELECT * FROM calls W) SELECT src FROM dear W", "'dear' cannot be a stream in FROM: its results end "
+     "in the order in which they came (weakest)", "dear", "or leave this one out"),
     ("WITH dear AS (SELECT * FROM calls W) SELECT src FROM calls W", "'dear' is used nowhere", "dear", "take it away"),
     ("SELECT src FROM (SELECT * FROM calls W) AS c (a, b)", "2 names for 4 columns", "c (a, b)", "ts, src, cost, city"),
     ("SELECT src FROM (SELECT src, ts FROM calls W) AS c (a, a)", "two columns are called 'a'", "a", ""),
@@ -463,19 +584,19 @@ REFUSED = [
 ]  # fmt: skip
 
 
-def windows(text: str) -> str:
-    """A text with windows in place of W and S."""
-    return re.sub(r"\bS\b", S, re.sub(r"\bW\b", W, text))
-
-
 @pytest.fixture(scope="module")
 def analyst(spark):
     return SparkAnalyst(spark)
 
 
 def bound(sql, analyst, had=()):
+    return bind(asked(sql), RELATIONS, analyst, FUNCTIONS, had, queries=list(QUERIES))
+
+
+def asked(sql):
+    """A statement, with those of the queries that it selects from."""
     (query,) = parse(windows(sql))
-    return bind(query, RELATIONS, analyst, FUNCTIONS, had, queries=["Totals"])
+    return with_named_queries(query, RELATIONS, lambda name: QUERIES.get(name.lower()))
 
 
 def drawn(query: RelationalQuery) -> str:
@@ -589,6 +710,41 @@ def test_refusals_say_what_where_and_what_to_do(analyst, statement, problem, und
     assert problem in error.problem
     assert error.text[error.start : error.end] == windows(underlined)
     assert hint in error.hint
+
+
+def test_a_statement_with_those_of_the_queries_that_it_selects_from(analyst):
+    """It needs no names of queries: what is kept is bound to the same plan."""
+    for text in [*(statement for statement, _ in TREES), "SELECT src FROM dear WHERE twice < 9"]:
+        query = asked(text)
+        (kept,) = parse(query.select_sql)
+        assert query.text == windows(text)
+        assert bind(kept, RELATIONS, analyst) == bind(query, RELATIONS, analyst)
+
+
+def test_a_stream_and_a_name_of_with_go_before_a_query():
+    (query,) = parse("WITH dear AS (SELECT src FROM calls) SELECT src FROM dear")
+    assert with_named_queries(query, ["Calls"], lambda name: f"SELECT {name} FROM texts") is query
+
+
+def test_rows_of_rows_without_a_window(analyst):
+    """They are those of the stream, whatever is between."""
+    nested = bound(
+        "SELECT twice AS t, name FROM (SELECT * FROM dear WHERE twice < 50) JOIN people USING (src)", analyst
+    )
+    plain = bound(
+        "SELECT cost * 2 AS t, name FROM calls JOIN people USING (src) WHERE cost > 5 AND (cost * 2) < 50",
+        analyst,
+    )
+    assert isinstance(nested, SelectQuery)
+    assert (nested.scan, nested.where, nested.outputs) == (plain.scan, plain.where, plain.outputs)
+
+
+def test_windows_over_results_are_full_later(analyst):
+    query = bound("SELECT MAX(n) AS m FROM minutes [RANGE 1 DAY SLIDE 1 HOUR]", analyst)
+    minute, day = 60_000_000, 86_400_000_000
+    assert (query.longest, query.range) == (day + minute, day)
+    joined = bound("SELECT m.n FROM minutes [RANGE 2 MINUTES] m, calls W c WHERE m.city = c.city", analyst)
+    assert (joined.longest, joined.range) == (60 * minute, None)
 
 
 def test_a_join_without_an_equality_is_warned_of(analyst):

@@ -17,12 +17,14 @@ from tests.harness.faults import at_steps, once
 from tests.harness.on_disk import add_query, committed_files, compact
 from tests.homes import take_back_to_format_4
 from tests.streams import Files, assert_answers, engine_on, same_events
+from windrow.columns import END_OF_TIME
 from windrow.errors import HomeError
+from windrow.operators.state.tables_at_rest import name_of, named
 from windrow.runtime.home import compaction, home
 from windrow.runtime.home.catalog import about
 from windrow.runtime.home.compaction import Compactor
 from windrow.runtime.home.home import Home
-from windrow.runtime.home.records import Advance, DataFile, Epoch, Progress
+from windrow.runtime.home.records import Advance, DataFile, Epoch, OperatorSize, Progress
 from windrow.runtime.home.results import ResultWriter
 from windrow.runtime.home.slice_log import SliceLog, State
 
@@ -127,6 +129,27 @@ def test_the_slice_log_is_bounded_by_the_windows(tmp_path, small):
         _, opened = SliceLog(ages.home).read(ages.ids[0])  # also when the newest file was merged
         assert opened["x"].to_pylist() == [-number]
     assert max(sizes[60:]) <= max(sizes[:60])
+
+
+def test_a_merge_leaves_out_the_rows_of_a_tree_that_are_no_longer_needed(tmp_path, small):
+    """Also beside rows that are needed for ever, which keep their files."""
+    ages = Ages(tmp_path / "home", queries=1)
+    (operator,) = ages.ids
+    for number in range(3):
+        rows = pa.table({"_slice": [number + 1, number + 2, END_OF_TIME], "x": [number] * 3})
+        other = pa.table({"_slice": [number + 1], "y": ["…"]})
+        states = [State(operator, [named(rows, "rows"), named(other, "other")], None)]
+        epoch = Epoch(number, float(number))
+        epoch.files = ages.log.write(number, states)
+        epoch.sizes = [OperatorSize(operator, number + 1, 3, 0, 0)]
+        epoch.streams["s"] = Advance(Progress(batch=number, watermark=number), number, rows=1)
+        ages.home.commit(epoch)
+    Compactor(ages.home, lambda: 3.0).compact()
+    assert len(ages.home.catalog.files("slices")) == 1
+    closed, _ = SliceLog(ages.home).read(operator)
+    needed = {name_of(table.schema): table.drop_columns(["_slice"]).to_pydict() for table in closed}
+    assert needed == {"rows": {"x": [0, 1, 1, 2, 2, 2]}, "other": {"y": ["…"]}}
+    ages.stop()
 
 
 def test_an_epoch_that_looks_at_files_while_they_are_merged(tmp_path, small, monkeypatch):

@@ -25,7 +25,7 @@ from sqlglot import exp
 from windrow.api.homes import existing
 from windrow.cql import Query, parse, parse_duration, window_of
 from windrow.errors import StatementError, WindrowError
-from windrow.logical import Stream, Table, bind
+from windrow.logical import Stream, Table, bind, with_named_queries
 from windrow.runtime.home.home import Home
 from windrow.runtime.home.lock import HomeInUse, is_held
 from windrow.runtime.home.records import Refusal
@@ -88,9 +88,7 @@ def add_queries(
     path = existing(home)
     with closing(Home(path)) as opened:
         if not is_held(path):
-            known = _relations(opened.catalog)
-            for query in queries:
-                _check_without_spark(query, known)
+            _check_all_without_spark(queries, opened.catalog)
         requests = Requests(opened.catalog)
         asked = [(query.name or "", query.select_sql, query.retain) for query in queries]
         numbers = requests.ask_to_add(asked, clock())
@@ -201,6 +199,21 @@ class _WithoutSpark:
         raise _AskSpark
 
 
+def _check_all_without_spark(queries: Sequence[Query], catalog: Catalog) -> None:
+    """Raise what is wrong with queries, as far as a home alone can tell; one may select from another."""
+    known = _relations(catalog)
+    earlier: dict[str, str] = {}
+
+    def statement_of(name: str) -> str | None:
+        stored = catalog.query(name)
+        return earlier.get(name.lower()) if stored is None else stored.sql
+
+    for query in queries:
+        whole = with_named_queries(query, known, statement_of)
+        _check_without_spark(whole, known)
+        earlier[(query.name or "").lower()] = whole.select_sql
+
+
 def _check_without_spark(query: Query, known: Mapping[str, Relation]) -> None:
     """Raise what is wrong with a query as far as a home alone can tell: its stream, and its columns.
 
@@ -209,7 +222,7 @@ def _check_without_spark(query: Query, known: Mapping[str, Relation]) -> None:
     tables = list(query.select.find_all(exp.Table))
     named = {cte.alias.lower() for cte in query.select.find_all(exp.CTE)}
     used = {table.name.lower() for table in tables} - named
-    streams = {table.name.lower() for table in tables if window_of(table) is not None}
+    streams = {table.name.lower() for table in tables if window_of(table) is not None} - named
     clause = query.select.args.get("from_") or query.select.args.get("from")
     if clause is not None and isinstance(clause.this, exp.Table):  # it may have no window
         streams |= {clause.this.name.lower()} - named

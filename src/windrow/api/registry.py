@@ -13,7 +13,7 @@ from sqlglot import exp
 from windrow.api.clients import drop_queries, resume_queries
 from windrow.cql import Query, parse
 from windrow.errors import HomeError, StatementError, WindrowError
-from windrow.logical import PlanRecords, bind, surroundings
+from windrow.logical import PlanRecords, bind, surroundings, with_named_queries
 from windrow.runtime.home.lock import HomeInUse
 from windrow.runtime.home.records import NewQuery
 from windrow.runtime.home.requests import Requests, Withdrawn
@@ -137,6 +137,8 @@ class Registry:
             )
         catalog = self._home.catalog
         stored = catalog.query(name)
+        if stored is None or stored.sql != statement.select_sql:
+            statement = self._with_named_queries(statement, adding or {})
         if stored is not None and stored.sql != statement.select_sql:
             stored = None  # a query of another text, which is refused below
         plan = None if stored is None else _plan_in(self._records(), stored, catalog.bound_record(stored.id))
@@ -156,6 +158,21 @@ class Registry:
                 "seal is not taken back; use another home, and run there without seal=True (--seal)"
             )
         return Bound(new, statement, plan, sink, is_kept)
+
+    def _with_named_queries(self, statement: Query, adding: Mapping[str, Bound]) -> Query:
+        """A statement with those of the queries that it selects from, wherever these are kept, or added with
+        it."""
+
+        def statement_of(name: str) -> str | None:
+            if (before := adding.get(name.lower())) is not None:
+                return before.new.sql
+            stored = self._home.catalog.query(name)
+            return None if stored is None else stored.sql
+
+        for table in statement.select.find_all(exp.Table):
+            if table.name not in self._relations.known:
+                self._relations.recall(table.name)
+        return with_named_queries(statement, self._relations.known, statement_of)
 
     def _records(self) -> PlanRecords:
         """What reads and writes bound plans; the same one as long as relations and Spark's settings stay,

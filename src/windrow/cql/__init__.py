@@ -8,7 +8,7 @@ from windrow.cql.deliveries import DSTREAM, ISTREAM, RSTREAM, delivery_node, del
 from windrow.cql.durations import format_duration, parse_duration, positive_duration
 from windrow.cql.parser import parse
 from windrow.cql.row_windows import RowWindowNode
-from windrow.cql.spans import name_span, span
+from windrow.cql.spans import name_span, place, span
 from windrow.cql.statements import CreateStream, CreateTable, Query, Span, Statement
 from windrow.cql.windows import TimeWindowNode, window_of
 
@@ -29,6 +29,7 @@ __all__ = [
     "name_span",
     "parse",
     "parse_duration",
+    "place",
     "positive_duration",
     "span",
     "window_of",

@@ -43,6 +43,16 @@ def span(node: Expr) -> Span:
     return (min(starts, default=0), max(ends)) if ends else (0, 0)
 
 
+def place(node: Expr, span: Span) -> None:
+    """Give a node and all in it one place: in another text than that in which they stood."""
+    start, end = span
+    for inner in node.walk():
+        if inner.meta.keys() & {"start", OPENING, CLOSING}:
+            for key in (OPENING, CLOSING):
+                inner.meta.pop(key, None)
+            inner.meta.update(start=start, end=end - 1)
+
+
 def name_span(node: Expr) -> Span:
     """Of a function its name alone; of a table its name without window and alias; else as `span`."""
     if isinstance(node, exp.Table):

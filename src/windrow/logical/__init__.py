@@ -3,6 +3,7 @@
 from windrow.columns import aggregate_name, key_name
 from windrow.logical.aggregate import AggregateQuery, describe
 from windrow.logical.bind.binder import bind
+from windrow.logical.bind.named_queries import with_named_queries
 from windrow.logical.bind.questions import ANSWERS, Analyst, view_name
 from windrow.logical.fingerprint import surroundings
 from windrow.logical.query import BoundQuery, Enrich, Output, Scan
@@ -31,4 +32,5 @@ __all__ = [
     "key_name",
     "surroundings",
     "view_name",
+    "with_named_queries",
 ]

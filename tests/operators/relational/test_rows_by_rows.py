@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from windrow.columns import END_OF_TIME
+from windrow.columns import END_OF_TIME, SLICE
 from windrow.logical.tree import Column, Compute, Distinct, Evaluate, Join, Number, Rows, Union
-from windrow.operators.relational.base import RelationalOperator
+from windrow.operators.relational.base import Around, RelationalOperator
 from windrow.operators.relational.changes import Changes
 from windrow.operators.relational.computed import Computed
 from windrow.operators.relational.merge_union import MergeUnion
@@ -74,7 +74,7 @@ def test_nothing_is_computed_for_no_rows():
     assert output.rows.schema == pa.schema([("x", pa.float64())])
 
 
-def test_numbers_are_never_given_twice():
+def test_numbers_are_not_given_twice():
     node = Number(LEAF, "number")
     operator, log, given = Numbered(node), [], []
     for rows in ([1, 2, 3], [], [4, 5], [6]):
@@ -86,6 +86,15 @@ def test_numbers_are_never_given_twice():
         operator.restore({"next": log}, 100)
     assert len(set(given)) == 6
     assert len(log) == 3
+
+
+def test_the_next_number_is_at_rest_until_all_rows_have_ended():
+    """So that what is at rest beside it can go."""
+    operator, needed = Numbered(Number(LEAF, "number")), []
+    for rows in ([1, 2], [5], [3]):
+        operator.advance([changes(rows, rows)], 100)
+        needed += [table[SLICE].to_pylist() for table in operator.log().values()]
+    assert needed == [[12], [15], [15]]
 
 
 @pytest.mark.parametrize(
@@ -101,7 +110,7 @@ def test_numbers_are_never_given_twice():
     ids=lambda node: type(node).__name__,
 )
 def test_every_node_has_an_operator(node):
-    operator: RelationalOperator = operator_of(node, never)
+    operator: RelationalOperator = operator_of(node, Around(never))
     assert operator.next_change() == END_OF_TIME
     assert operator.entries == 0
     assert not operator.log()
@@ -109,4 +118,4 @@ def test_every_node_has_an_operator(node):
 
 def test_a_leaf_has_none():
     with pytest.raises(TypeError, match="no operator for Rows"):
-        operator_of(LEAF, never)
+        operator_of(LEAF, Around(never))

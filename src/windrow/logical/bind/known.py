@@ -29,9 +29,9 @@ def relation_of(
         return relation
     if any(name.lower() == table.name.lower() for name in queries):
         raise scope.problem(
-            f"'{table.name}' is a query, and to select from the results of one is not supported yet",
+            f"'{table.name}' is a query, and WITH gives that name to another one here",
             table,
-            f"put its statement here: WITH {table.name} AS (SELECT …) SELECT …",
+            "give that another name",
             name=True,
         )
     known = sorted([*relations, *others])

@@ -16,6 +16,7 @@ from windrow.logical.tree.node import Column, Node
 from windrow.logical.tree.number import Number
 from windrow.logical.tree.rows import Rows
 from windrow.logical.tree.union import Union
+from windrow.logical.tree.windowed import Windowed
 
 __all__ = [
     "Column",
@@ -28,4 +29,5 @@ __all__ = [
     "Number",
     "Rows",
     "Union",
+    "Windowed",
 ]

@@ -45,7 +45,16 @@ class Rows(Node):
         return self.window
 
     def __str__(self) -> str:
-        size = "UNBOUNDED" if self.window is None else "NOW"
-        if self.window is not None and self.window > 1:
-            size = f"RANGE {format_duration(self.window).upper()}"
-        return f"{self.stream} [{size}{' INTERNAL' if self.internal else ''}]"
+        return f"{self.stream} {written(self.window, internal=self.internal)}"
+
+
+def written(window: int | None, *, internal: bool) -> str:
+    """A window as people write it.
+
+    >>> written(60_000_000, internal=True), written(1, internal=False), written(None, internal=False)
+    ('[RANGE 1 MINUTE INTERNAL]', '[NOW]', '[UNBOUNDED]')
+    """
+    size = "UNBOUNDED" if window is None else "NOW"
+    if window is not None and window > 1:
+        size = f"RANGE {format_duration(window).upper()}"
+    return f"[{size}{' INTERNAL' if internal else ''}]"

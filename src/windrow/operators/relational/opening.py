@@ -3,11 +3,12 @@
 What would have been said before that instant is held back. Then the answer at that instant is said, as rows
 that come with it; what is new or gone begins with nothing.
 
-State: what is held back, without what has been taken back of it; nothing, once the query has begun.
+State: what is held back, without the rows that end before; nothing, once the query has begun.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,6 +52,7 @@ class Opening:
             return changes
         place = int(np.searchsorted(changes.ts, self._opens, side="right"))
         before, behind = changes.slice(0, place), changes.slice(place, len(changes))
+        before = before.take(np.flatnonzero(before.exp > self._opens))
         if len(before) and self._stands:
             self._held.append(before)
             self._new.append(before)
@@ -94,8 +96,7 @@ class Opening:
 
 
 def _standing(changes: Changes, at: int) -> Changes:
-    """What is there at an instant, of changes up to it."""
-    there = changes.exp > at
+    """What is there at an instant, of changes up to it whose rows have not ended."""
     if changes.op is not None:
         codes = _codes(changes)
         net = np.bincount(codes, weights=changes.op).astype(np.int64)
@@ -104,11 +105,8 @@ def _standing(changes: Changes, at: int) -> Changes:
         order = came[np.argsort(codes[came], kind="stable")]
         of = codes[order]
         behind = np.searchsorted(of, of, side="right") - np.arange(len(of))
-        stands = np.zeros(len(changes), bool)
-        stands[order] = behind <= net[of]
-        there &= stands
-    some = changes.take(np.flatnonzero(there))
-    return Changes(np.full(len(some), at), some.live, some.exp, some.rows, some.op)
+        changes = changes.take(np.sort(order[behind <= net[of]]))
+    return replace(changes, ts=np.full(len(changes), at))
 
 
 def _codes(changes: Changes) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from windrow.logical.tree import Compute, Distinct, Evaluate, Group, Join, Number, Union
+from windrow.logical.tree import Compute, Distinct, Evaluate, Group, Join, Number, Union, Windowed
 from windrow.operators.relational.computed import Computed
 from windrow.operators.relational.distinct_rows import DistinctRows
 from windrow.operators.relational.evaluated_rows import EvaluatedRows
@@ -12,6 +12,7 @@ from windrow.operators.relational.groups import Groups
 from windrow.operators.relational.merge_union import MergeUnion
 from windrow.operators.relational.numbered import Numbered
 from windrow.operators.relational.window_join import WindowJoin
+from windrow.operators.relational.windowed_rows import WindowedRows
 
 if TYPE_CHECKING:
     from windrow.logical.tree import Node
@@ -35,4 +36,6 @@ def operator_of(node: Node, around: Around) -> RelationalOperator:
             return Numbered(node)
         case Union():
             return MergeUnion(node)
+        case Windowed():
+            return WindowedRows(node)
     raise TypeError(f"no operator for {type(node).__name__}")

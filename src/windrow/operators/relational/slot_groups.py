@@ -255,7 +255,8 @@ class SlotGroups:
             return
         leaves, slots, groups = (np.concatenate(arrays) for arrays in zip(*self._touched, strict=True))
         still = np.flatnonzero(self._grid.needed_until(slots) >= self._evaluated)
-        # Where a leaf was touched last, without a sort: of several places that are written, the last one stays.
+        # Where a leaf was touched last, without a sort: of several places that are written, the last one
+        # stays.
         touched = np.empty(len(self._rows.forest.nodes), np.int64)
         touched[leaves[still]] = still
         last = still[touched[leaves[still]] == still]

@@ -71,10 +71,11 @@ class RelationalTree:
         """Of the rows that wait, those that came since the last epoch."""
         self.behind = dict.fromkeys(self._leaves, 0)
         """How many rows of the last batch of each port lay behind what had been answered."""
-        evaluates = any(isinstance(node, Evaluate) for node in self._nodes)
+        self._slide = min((node.slide for node in self._nodes if isinstance(node, Evaluate)), default=0)
+        """The least time between two evaluations that give all that is there."""
         self._ends = all(node.pattern is not UpdatePattern.MONOTONIC for node in self._nodes)
         """Whether nothing is left when all rows have ended."""
-        self._overlap = max(bound.longest // bound.slide, 1) + 1 if bound.slide and evaluates else 1
+        self._overlap = max(bound.longest // self._slide, 1) + 1 if self._slide else 1
         """In how many evaluations a row may be an answer."""
         self._after = BEGINNING if complete_after is None else complete_after
         self.evaluated = BEGINNING
@@ -107,10 +108,10 @@ class RelationalTree:
         for table in tables:
             columns = {SLICE: table[SLICE], **{one.name: table[one.answer] for one in read.outputs}}
             rows = pa.table(columns)
+            own = rows.filter(pc.greater(rows[SLICE], self._after))
+            rows = own.filter(pc.greater_equal(own[SLICE], self.evaluated)).combine_chunks()
             # A row may be accepted by its stream and lie behind the other streams that the query reads.
-            self.behind[port] += pc.sum(pc.less(rows[SLICE], self.evaluated)).as_py() or 0
-            first = max(self.evaluated, self._after + 1)
-            rows = rows.filter(pc.greater_equal(rows[SLICE], first)).combine_chunks()
+            self.behind[port] += len(own) - len(rows)
             if len(rows):
                 self._waiting[port].append(rows)
                 self._arrived[port].append(rows)
@@ -190,9 +191,9 @@ class RelationalTree:
             last = max((int(changes.ts[-1]) + 1 for changes in due if len(changes)), default=self.evaluated)
             if last > self.evaluated:
                 yield last
-            slide = self._bound.slide or 1
             while (following := self._next_change()) < END_OF_TIME:
-                yield following + slide * max(STEP_ROWS // max(self.entries * self._overlap, 1), 1)
+                at_once = max(STEP_ROWS // max(self.entries * self._overlap, 1), 1)
+                yield min(following + self._slide * at_once, END_OF_TIME - 1)
         yield until
 
     def _next_change(self) -> int:
@@ -261,7 +262,7 @@ def _delivery(bound: RelationalQuery, complete_after: int | None) -> list[Relati
         steps.append(NetChanges(types, new))
     elif bound.delivery != RSTREAM and bound.slide is not None:
         steps.append(
-            Differences(types, new, bound.slide, lasting=any(leaf.window is None for leaf in bound.windows))
+            Differences(types, new, bound.slide, lasting=any(one.window is None for one in bound.windows))
         )
     if complete_after is not None:
         # With SLIDE, an evaluation at e is of the instant before it; a difference needs the one before that.

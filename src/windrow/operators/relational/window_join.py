@@ -27,6 +27,8 @@ import pyarrow.compute as pc
 from windrow.columns import END_OF_TIME, EXPIRES, SLICE
 from windrow.errors import QueryFailed
 from windrow.logical.patterns import UpdatePattern
+from windrow.operators.aggregate.record_layout import one_chunk
+from windrow.operators.relational.base import MOST_PAIRS
 from windrow.operators.relational.changes import Changes, together
 from windrow.operators.relational.columns_of import read_by, schema_of
 from windrow.operators.state.calendar_queue import CalendarQueue
@@ -43,8 +45,6 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-MOST_PAIRS = 1_000_000
-"""A row that would meet more rows than that, fails the query."""
 SMALL = 1 << 16
 """Room for fewer rows than that is not given back."""
 
@@ -73,11 +73,12 @@ class Side:
         alive = [table.filter(pc.greater(table[SLICE], evaluated)) for table in tables]
         same = [table.select(schema.names).cast(schema) for table in alive]
         rows = pa.concat_tables([schema.empty_table(), *same]).combine_chunks()
-        live = _numbers(rows[SLICE])
+        live, exp = (one_chunk(rows, name).to_numpy() for name in (SLICE, EXPIRES))
         if np.any(live[1:] < live[:-1]):
-            rows = rows.take(pa.array(np.argsort(live, kind="stable")))
+            order = np.argsort(live, kind="stable")
+            live, exp, rows = live[order], exp[order], rows.take(pa.array(order))
         when = np.full(len(rows), evaluated - 1, np.int64)
-        return Changes(when, _numbers(rows[SLICE]), _numbers(rows[EXPIRES]), rows)
+        return Changes(when, live, exp, rows)
 
     @property
     def bytes(self) -> int:
@@ -227,12 +228,4 @@ class WindowJoin:
 
 def _keys_of(side: Side, changes: Changes) -> list[pa.Array]:
     """The key columns of some rows of a side."""
-    return [_one_chunk(changes.rows[key]) for key in side.keys]
-
-
-def _numbers(column: pa.ChunkedArray) -> Array:
-    return np.asarray(_one_chunk(column).to_numpy())
-
-
-def _one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    return [one_chunk(changes.rows, key) for key in side.keys]

@@ -31,9 +31,10 @@ def with_arrivals(
     """
     by_stream = {part.stream.name: part for part in parts}
     changed: dict[int, OperatorPlan] = {}
-    for number in dict.fromkeys(n for part in parts for n in part.plan.of_stream(part.stream.name)):
-        operator = plan.operators.get(number)
-        if operator is None or len(operator.streams) < 2:
+    # Also operators that none of the parts knows of: just these have missed rows.
+    reading = {n: operator for part in parts for n, operator in plan.of_stream(part.stream.name).items()}
+    for number, operator in reading.items():
+        if len(operator.streams) < 2:
             continue
         missed = _missed(operator, by_stream, progress, is_new=number not in before.operators)
         members = {}

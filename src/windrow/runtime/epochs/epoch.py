@@ -24,7 +24,7 @@ import numpy as np
 import pyarrow as pa
 from py4j.protocol import Py4JError
 
-from windrow.columns import END_OF_TIME, QUERY
+from windrow.columns import BEGINNING, END_OF_TIME, QUERY
 from windrow.errors import HomeError, MachineFailed, QueryFailed, SourceError
 from windrow.logical.patterns import UpdatePattern
 from windrow.operators.aggregate.shared_aggregate import AnswersFailed
@@ -317,7 +317,9 @@ class Epochs:
         for work in works:
             count = self._executor.rows_behind(work.plan, part.stream.name)
             if count:
-                found.append(Behind(work.plan.first.output.name, work.evaluated, count))
+                name, joined = work.plan.first.output.name, work.plan.first.joined
+                after = BEGINNING if joined is None else joined
+                found.append(Behind(name, after, work.evaluated, count))
         return found
 
     def _record(

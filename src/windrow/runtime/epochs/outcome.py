@@ -52,22 +52,27 @@ def queries_after(
 ) -> dict[int, StoredQuery]:
     """Queries as they are after an epoch, by their numbers; those that are as they were, themselves."""
     joined: dict[int, int | None] = {}
+    missed: dict[int, int | None] = {}
     for work in works:
         for each, member in work.plan.members.items():
             if each not in joined or member.stays is False:  # one that moves at once came to the first
                 joined[each] = member.joined
+            if len(work.plan.streams) > 1:  # batches that were staged without it may have come behind it
+                missed[each] = member.joined
     after = {}
     for each, query in queries.items():
         stored, answered = query.stored, answers.by_query.get(each, UNANSWERED)
         error = suspects.failed.get(each)
         if query.sink is not None and stored.delivered is None:
             stored = replace(stored, delivered=number - 1)
-        if answered.count or error is not None or each in sealed or not stored.started:
+        complete_after = (missed if stored.started else joined).get(each, stored.complete_after)
+        is_other = not stored.started or complete_after != stored.complete_after
+        if answered.count or error is not None or each in sealed or is_other:
             latest = [end for end in (stored.latest_end, answered.latest_end) if end is not None]
             stored = replace(
                 stored,
                 started=True,
-                complete_after=stored.complete_after if stored.started else joined.get(each),
+                complete_after=complete_after,
                 sealed=each in sealed and error is None,
                 quarantined=None if error is None else str(error),
                 quarantined_epoch=None if error is None else number,

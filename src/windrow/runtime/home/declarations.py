@@ -42,6 +42,8 @@ class AnswerKind:
     offset: int = 0
     longest: int = 0
     """How long the longest window is from which rows leave."""
+    lasts: bool = False
+    """Whether the last evaluation of all still holds behind it: of windows from which no row leaves."""
 
     @property
     def can_end(self) -> bool:
@@ -65,6 +67,7 @@ def kind_of(query: BoundQuery) -> AnswerKind:
         return AnswerKind(
             form if query.slide is None else "evaluations",
             query.delivery, pattern, query.slide, query.offset, query.longest,
+            lasts=query.slide is not None and any(leaf.window is None for leaf in query.windows),
         )  # fmt: skip
     for window in query.time_windows:
         return AnswerKind("evaluations", "RSTREAM", pattern, window.slide, window.offset, window.range)
@@ -76,9 +79,9 @@ def declaring_kind(schema: pa.Schema, kind: AnswerKind) -> pa.Schema:
 
     >>> import pyarrow as pa
     >>> declared_kind(declaring_kind(pa.schema([("n", pa.int64())]), AnswerKind("rows")))
-    AnswerKind(form='rows', delivery='RSTREAM', pattern='monotonic', slide=None, offset=0, longest=0)
+    AnswerKind(form='rows', delivery='RSTREAM', pattern='monotonic', slide=None, offset=0, longest=0, lasts=False)
     """
-    told = json.dumps({name: value for name, value in asdict(kind).items() if value is not None})
+    told = json.dumps({name: value for name, value in asdict(kind).items() if value not in (None, False)})
     return schema.with_metadata({**(schema.metadata or {}), KIND: told})
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.ipc
 
-from windrow.columns import SLICE
+from windrow.columns import BEGINNING, SLICE
 from windrow.errors import HomeError
 from windrow.operators.state.tables_at_rest import name_of
 from windrow.runtime.home.durable import check, reading
@@ -136,7 +136,12 @@ class SliceLog:
         return found
 
     def merge(self, files: list[DataFile], path: Path, alive: set[int]) -> DataFile:
-        """Write several files, oldest first, as one, without what nobody needs."""
+        """Write several files, oldest first, as one, without what nobody needs.
+
+        Rows of a part of a state say until when they are needed. Those that no longer are go here already: a
+        file stays whole as long as one row is needed, which may be for ever.
+        """
+        evaluated = self._home.catalog.evaluated()
         newest = {s.operator: f.path for f in self.files() for s in self.segments(f) if not s.closed}
         closed: dict[int, dict[str, list[pa.Table]]] = {}
         opened: dict[int, pa.Table | None] = {}
@@ -149,7 +154,11 @@ class SliceLog:
                 table = _read(self._home.path / file.path, segment)
                 if not segment.closed:
                     opened[segment.operator] = table
-                elif table is not None:
+                    continue
+                if table is not None and segment.part:
+                    horizon = evaluated.get(segment.operator, BEGINNING)
+                    table = table.filter(pc.greater_equal(table[SLICE], horizon))
+                if table is not None and len(table):
                     closed.setdefault(segment.operator, {}).setdefault(segment.part, []).append(table)
         states = [
             State(

@@ -76,6 +76,8 @@ def _view(
         _check_kept(query, kind, at, at)
         return View(at, _of_changes(home, query, kind, files, at))
     evaluation = kind.last_evaluation(at + 1)
+    if kind.lasts and query.sealed and query.latest_end is not None:
+        evaluation = min(evaluation, query.latest_end)
     _check_kept(query, kind, at, evaluation)
     return View(at, _of_evaluation(home, query, files, evaluation))
 

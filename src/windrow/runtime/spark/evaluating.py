@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.columns import POSITION, quoted
 from windrow.logical import ANSWERS, view_name
 from windrow.runtime.spark.analysis import quiet, select
+from windrow.runtime.spark.arrow_frames import frame_of
 from windrow.runtime.spark.blame import ENGINE_ERRORS, failure
 from windrow.runtime.spark.session import in_zone
 
@@ -41,8 +41,7 @@ class SparkEvaluator:
         sql = f"SELECT {items} FROM {view_name(ANSWERS)}"
         try:
             with quiet():
-                frame = self._zoned.createDataFrame(given, from_arrow_schema(given.schema))
-                found = select(self._zoned, sql, {ANSWERS: frame}).toArrow()
+                found = select(self._zoned, sql, {ANSWERS: frame_of(self._zoned, given)}).toArrow()
         except ENGINE_ERRORS as error:
             raise failure(error) from error
         places = found[POSITION].to_numpy()

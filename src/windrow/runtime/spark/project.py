@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.columns import QUERY
 from windrow.logical import ANSWERS, view_name
 from windrow.runtime.home.results import result_schema
 from windrow.runtime.spark.analysis import quiet, select
+from windrow.runtime.spark.arrow_frames import frame_of
 from windrow.runtime.spark.blame import ENGINE_ERRORS, failure
 
 if TYPE_CHECKING:
@@ -42,9 +42,7 @@ def project(spark: SparkSession, query: BoundQuery, answers: pa.Table) -> pa.Tab
     sql = f"SELECT {items} FROM {view_name(ANSWERS)}{having}"
     try:
         with quiet():
-            frame = select(
-                spark, sql, {ANSWERS: spark.createDataFrame(answers, from_arrow_schema(answers.schema))}
-            )
+            frame = select(spark, sql, {ANSWERS: frame_of(spark, answers)})
             return frame.toArrow().rename_columns(schema.names).cast(schema)
     except ENGINE_ERRORS as error:
         raise failure(error) from error

@@ -20,6 +20,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import ArrayType, MapType, StringType, StructField, StructType, VariantType
 
 from windrow.columns import (
+    BEGINNING,
     END_OF_TIME,
     EPOCH,
     FILE,
@@ -66,7 +67,12 @@ ABOUT_FILES = frozenset(
 
 
 def late_rows(
-    stream: Stream, batch: DataFrame, bounds: Bounds, query: str | None = None, until: int | None = None
+    stream: Stream,
+    batch: DataFrame,
+    bounds: Bounds,
+    query: str | None = None,
+    after: int = BEGINNING,
+    until: int | None = None,
 ) -> DataFrame:
     """The late rows: the batch's own columns, `_late_by`, `_query`, `_file`, `_position`.
 
@@ -74,11 +80,11 @@ def late_rows(
     everything is late, and `_late_by` is NULL.
 
     `query`: the rows that its stream accepts, and that are late for this query alone, since it has been
-    answered `until` an instant.
+    answered `until` an instant; those `after` which it came.
     """
     refused = f"NOT {bounds.dead(stream)} AND NOT ({bounds.good(stream)})"
     if until is not None:
-        refused = f"{bounds.good(stream)} AND {INSTANT} < {until}L"
+        refused = f"{bounds.good(stream)} AND {INSTANT} > {after}L AND {INSTANT} < {until}L"
         bounds = replace(bounds, watermark=until)
     columns = [f"{quoted(name)} AS {quoted(apart(name))}" for name in _own_columns(batch)]
     whose = "CAST(NULL AS STRING)" if query is None else _literal(query)

@@ -38,6 +38,8 @@ class Behind(NamedTuple):
     idle, and has been answered further than that."""
 
     query: str
+    after: int
+    """Rows up to here are from before the query came."""
     until: int
     """Up to where the query has been answered."""
     rows: int
@@ -60,7 +62,9 @@ def write_refused(
     if tally.late:
         refused.append(("late", tally.late, late_rows(stream, batch, bounds)))
     for late in behind:
-        refused.append(("late", late.rows, late_rows(stream, batch, bounds, late.query, late.until)))
+        refused.append(
+            ("late", late.rows, late_rows(stream, batch, bounds, late.query, late.after, late.until))
+        )
     if tally.dead:
         refused.append(("dead", tally.dead, dead_rows(stream, batch, bounds, source, headers)))
     files = []

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import from_arrow_schema
 
 from windrow.columns import EPOCH, EXPIRES, QUERY
 from windrow.runtime.home.declarations import declared_kind
 from windrow.runtime.home.results import time_column
 from windrow.runtime.home.views import parsed_instant, view
+from windrow.runtime.spark.arrow_frames import frame_of
 from windrow.runtime.spark.committed import read_committed
 from windrow.runtime.spark.session import ZONE
 
@@ -62,4 +62,4 @@ def read_view(
     """The answer of a query at an instant; one that names no time zone is in the session's."""
     instant = None if at is None else parsed_instant(at, str(spark.conf.get(ZONE)))
     answer = view(home.path, home.catalog, query, instant).answer
-    return spark.createDataFrame(answer, from_arrow_schema(answer.schema))
+    return frame_of(spark, answer)

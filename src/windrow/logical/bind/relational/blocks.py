@@ -15,6 +15,7 @@ from windrow.logical.bind.relational.conditions import conjuncts, read_condition
 from windrow.logical.bind.relational.from_items import FromItems, Named
 from windrow.logical.bind.relational.grouping import group
 from windrow.logical.bind.relational.results import result_of
+from windrow.logical.bind.relational.results_in_windows import refuse_windowless
 from windrow.logical.bind.relational.semi_joins import SemiJoins, is_semi_join
 from windrow.logical.bind.relational.set_operations import sides_of, united
 from windrow.logical.bind.relational.tables import Tables
@@ -65,6 +66,8 @@ class Blocks:
     def _select(self, select: exp.Select, named: Named, label: str, *, top: bool) -> Block:
         """One SELECT."""
         block, scope, listed = self.joined(select, named)
+        if listed.groups() or select.args.get("distinct"):
+            refuse_windowless(self.statement, block)
         if listed.groups():
             block = group(scope, select, listed, block)
         else:
@@ -105,6 +108,8 @@ class Blocks:
             refusals.refuse_internal(scope, block, "EXISTS, IN and LEFT SEMI JOIN")
         if len(block.parts) > 1 or block.semi_joins:
             refusals.refuse_above_group(scope, block, "a join")
+        if len(block.parts) > 1 or block.semi_joins:
+            refuse_windowless(statement, block)
         refusals.refuse_endless_joins(scope, block)
         return block, scope, listed
 

@@ -7,16 +7,20 @@ what they are computed from. A table belongs to the pass over the stream that it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from sqlglot import exp
 
-from windrow.cql import TimeWindowNode, window_of
+from windrow.cql import TimeWindowNode, name_span, window_of
+from windrow.errors import StatementError
 from windrow.logical.bind.known import relation_of
+from windrow.logical.bind.named_queries import is_named_query
 from windrow.logical.bind.relational import refusals
 from windrow.logical.bind.relational.columns import part_column
 from windrow.logical.bind.relational.conditions import conjuncts
 from windrow.logical.bind.relational.parts import Port
+from windrow.logical.bind.relational.results_in_windows import results_in_window, windowless
 from windrow.logical.bind.relational.tables import JoinedTable
 from windrow.logical.bind.using import condition_of
 from windrow.logical.relation import Stream, Table
@@ -112,11 +116,6 @@ class FromItems:
             raise self._scope.problem("only streams, tables and sub-queries can stand in FROM", node)
         cte, seen = self._named.by_name.get(node.name.lower(), (None, self._named))
         if cte is not None and not node.db:
-            if window_of(node) is not None:
-                raise self._scope.problem(
-                    f"'{node.name}' is a sub-query, and its windows stand in it", window_of(node) or node,
-                    "put the window behind the stream that it selects from",
-                )  # fmt: skip
             self._statement.used.append(cte)
             return self._add_query(node, cte, seen, node.alias or cte.alias)
         relation = self._relation(node)
@@ -126,9 +125,7 @@ class FromItems:
 
     def _add_query(self, at: exp.Expr, query: exp.Expr, named: Named, alias: str) -> str:
         cte_names = [query.args.get("alias")] if isinstance(query, exp.CTE) else []
-        block = self._bind_query(
-            query.this if isinstance(query, exp.CTE) else query, named, alias, alone=self._alone
-        )
+        block = self._block(at, query, named, alias)
         self.parts |= block.parts
         self.conditions += block.conditions
         self.semi_joins += block.semi_joins
@@ -141,6 +138,33 @@ class FromItems:
         meanings = {name: item.meant for name, item in zip(names, block.items, strict=True)}
         self._scope.add(alias, at, columns, meanings)
         return alias
+
+    def _block(self, at: exp.Expr, query: exp.Expr, named: Named, alias: str) -> Block:
+        """A sub-query, or the results of one in a window; `at`: where FROM has it."""
+        if not isinstance(at, exp.Table) or not isinstance(query, exp.CTE):
+            return self._bind_query(query, named, alias, alone=self._alone)
+        named_query = is_named_query(query)
+        if window_of(at) is not None or named_query:
+            if named_query:
+                refusals.refuse_news(self._scope, at, query.this)
+            bind = partial(self._bind_query, query.this, named, alias, alone=True)
+            try:
+                return results_in_window(self._statement, at, bind, alias, named=named_query)
+            except StatementError as error:
+                raise self._about(at, query, error) from error
+        block = self._bind_query(query.this, named, alias, alone=self._alone)
+        port = windowless(block)
+        if port is not None:
+            port.at = at
+        return block
+
+    def _about(self, at: exp.Table, query: exp.CTE, error: StatementError) -> StatementError:
+        """An error in the statement of a query that is named here, or one about what is written here."""
+        in_it = is_named_query(query) and (error.start, error.end) == name_span(at)
+        if not in_it or f"'{at.name}'" in error.problem:
+            return error
+        problem = f"'{at.name}' cannot be a stream in FROM: {error.problem}"
+        return self._scope.problem(problem, at, error.hint, name=True)
 
     def _renamed(self, names: list[str], alias: exp.Expr | None) -> list[str]:
         """The names of columns, or those that an alias gives them: AS t (a, b)."""
@@ -163,16 +187,12 @@ class FromItems:
 
     def _add_stream(self, node: exp.Table, stream: Stream) -> str:
         window, alias = window_of(node), node.alias or stream.name
-        if window is None:
-            raise self._scope.problem(
-                f"stream '{stream.name}' needs a window", node,
-                f"write {stream.name} [RANGE 1 HOUR]", name=True,
-            )  # fmt: skip
-        if not isinstance(window, TimeWindowNode):
-            raise self._scope.problem(
-                "a window of ROWS can only be aggregated, by itself", window, "use a RANGE"
-            )
-        self._statement.windows.add(window, stream)
+        if window is not None:
+            if not isinstance(window, TimeWindowNode):
+                raise self._scope.problem(
+                    "a window of ROWS can only be aggregated, by itself", window, "use a RANGE"
+                )
+            self._statement.windows.add(window, stream)
         port = Port(
             key=self._statement.new_key(), label=alias, at=node, names=self._statement.names,
             number=len(self._statement.ports), stream=stream, window=window,

@@ -14,7 +14,7 @@ from functools import singledispatch
 from typing import TYPE_CHECKING
 
 from windrow.columns import quoted
-from windrow.logical.tree import Compute, Distinct, Evaluate, Group, Join, Node, Number, Rows, Union
+from windrow.logical.tree import Compute, Distinct, Evaluate, Group, Join, Node, Number, Rows, Union, Windowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -88,6 +88,12 @@ def _(node: Group, wanted: Wanted) -> Node:
 @narrowed.register(Evaluate)
 def _(node: Evaluate, wanted: Wanted) -> Node:
     return replace(node, of=narrowed(node.of, wanted))
+
+
+@narrowed.register(Windowed)
+def _(node: Windowed, wanted: Wanted) -> Node:
+    times = tuple(time for time in node.times if time[0].name in wanted)
+    return replace(node, of=narrowed(node.of, wanted & node.of.types.keys()), times=times)
 
 
 def _named_in(below: Node, expressions: Iterable[str], where: str | None = None) -> Wanted:

@@ -18,7 +18,7 @@ from windrow.logical.bind.relational.columns import Names, over_edge, over_part,
 from windrow.logical.query import Enrich, Output, Scan
 from windrow.logical.relation import Stream
 from windrow.logical.select import SelectQuery
-from windrow.logical.tree import Column, Compute, Group, Rows
+from windrow.logical.tree import Column, Compute, Group, Rows, Windowed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +83,8 @@ class Port(Part):
 
     number: int
     stream: Stream
-    window: TimeWindowNode
+    window: TimeWindowNode | None = None
+    """None as long as it has none: one that a query around it may give it."""
     tables: dict[str, dict[str, pa.DataType]] = field(default_factory=dict)
     """The columns of the tables, by alias."""
     enrichments: list[tuple[str, str, exp.Expr | None]] = field(default_factory=list)
@@ -91,11 +92,11 @@ class Port(Part):
 
     @property
     def windows(self) -> Sequence[TimeWindowNode]:
-        return (self.window,)
+        return () if self.window is None else (self.window,)
 
     @property
     def endless(self) -> bool:
-        return self.window.range is None
+        return self.window is not None and self.window.range is None
 
     @property
     def changing(self) -> bool:
@@ -125,6 +126,7 @@ class Port(Part):
             time = part_column(self.key, self.stream.timestamp, self.stream.name)
             self.place(time, self.stream.time_type)
         window = self.window
+        assert window is not None  # otherwise it has been refused
         return Rows(
             self.number, self.stream.name, tuple(self.computed.values()), window.range, window.internal
         )
@@ -172,7 +174,7 @@ class Result(Part):
 
     @property
     def changing(self) -> bool:
-        return any(isinstance(node, Group) and node.slide is None for node in self.of.walk())
+        return takes_back(self.of)
 
     def type_of(self, column: exp.Column) -> pa.DataType:
         return self.of.types[column.name]
@@ -200,9 +202,16 @@ class Result(Part):
         return over_edge(exp.and_(*self.conditions), lambda column: column.name)
 
 
+def takes_back(node: Node) -> bool:
+    """Whether a node has a continuous GROUP BY in it; one below a window of results has no part in it."""
+    if isinstance(node, Windowed):
+        return False
+    return (isinstance(node, Group) and node.slide is None) or any(map(takes_back, node.inputs))
+
+
 def lives_for_ever(node: Node) -> bool:
     """Whether rows of a node have no end inside the plan."""
-    if isinstance(node, Rows):
+    if isinstance(node, Rows | Windowed):
         return node.window is None
     if isinstance(node, Group):
         return node.internal

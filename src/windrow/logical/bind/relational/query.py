@@ -8,6 +8,7 @@ streams.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -22,11 +23,12 @@ from windrow.logical.bind.relational.from_items import Named
 from windrow.logical.bind.relational.narrow import narrowed
 from windrow.logical.bind.relational.refusals import refuse_unused
 from windrow.logical.bind.relational.results import exact, names_in, plain_items
+from windrow.logical.bind.relational.results_in_windows import is_evaluated, refuse_windowless, windowless
 from windrow.logical.bind.relational.slices import as_aggregate
 from windrow.logical.bind.relational.statement import Statement
 from windrow.logical.query import Output
 from windrow.logical.relational import RelationalQuery
-from windrow.logical.tree import Compute, Evaluate, Group, Rows
+from windrow.logical.tree import Evaluate, Rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -36,8 +38,10 @@ if TYPE_CHECKING:
     from windrow.logical.aggregate import AggregateQuery
     from windrow.logical.bind.questions import Analyst
     from windrow.logical.bind.relational.block import Block, Item
+    from windrow.logical.bind.relational.parts import Port
     from windrow.logical.query import BoundQuery
     from windrow.logical.relation import Relation
+    from windrow.logical.select import SelectQuery
     from windrow.logical.tree import Node
 
 
@@ -48,14 +52,20 @@ def bind_relational(
     functions: Mapping[str, Function],
     had: Sequence[str],
     queries: Collection[str],
-) -> RelationalQuery | AggregateQuery:
-    """The plan of a query as a tree of operators; of one that slices can answer after all, as theirs."""
+) -> RelationalQuery | AggregateQuery | SelectQuery:
+    """The plan of a query as a tree of operators; of one that slices can answer after all, as theirs, and of
+    one that only hands on the rows of a stream, as that."""
     refuse_functions(query)
     statement = Statement(query, relations, spark, functions, had, queries)
     block = Blocks(statement).bind(query.select, Named(), top=True)
     statement.windows.check_starts()
     refuse_unused(query.text, query.select, statement.used)
     delivery = delivery_of(query.select)
+    port = windowless(block)
+    if port is not None:
+        if delivery != RSTREAM:
+            refuse_windowless(statement, block)
+        return _rows(block, port)
     having = None
     if delivery != RSTREAM:
         root, outputs = _delivered(statement, block)
@@ -68,7 +78,7 @@ def bind_relational(
     else:
         root, outputs = _plain(statement, block)
     windows = statement.windows
-    if windows.slide is not None and not _is_evaluated(root):
+    if windows.slide is not None and not is_evaluated(root):
         internal = all(window.internal for window in block.windows)
         root = Evaluate(root, windows.slide, windows.offset, internal)
     wanted = [sql for output in outputs for sql in (output.expression, quoted(output.answer or ""))]
@@ -92,6 +102,17 @@ def bind_relational(
     )
     _refuse_names_of_times(statement, block, bound)
     return bound
+
+
+def _rows(block: Block, port: Port) -> SelectQuery:
+    """The rows of a stream without a window, each answered by itself."""
+    columns = [port.place(item.meant, item.type) for item in block.items]
+    port.conditions += [condition.expression.meant for condition in block.conditions]
+    read = port.read(columns)
+    outputs = (
+        replace(output, name=item.name) for output, item in zip(read.outputs, block.items, strict=True)
+    )
+    return replace(read, outputs=tuple(outputs))
 
 
 def _refuse_names_of_times(statement: Statement, block: Block, bound: BoundQuery) -> None:
@@ -148,13 +169,6 @@ def _plain(statement: Statement, block: Block) -> tuple[Node, list[Output]]:
         Output(item.name, sql, item.type, item.meant.name if is_evaluation(item.meant) else by_sql.get(sql))
         for item, sql in outputs
     ]
-
-
-def _is_evaluated(root: Node) -> bool:
-    """Whether the rows of a tree are those of evaluations already."""
-    while isinstance(root, Compute):
-        root = root.of
-    return isinstance(root, Group) and root.slide is not None
 
 
 def _is_given(item: Item) -> bool:

@@ -9,7 +9,7 @@ from sqlglot import exp
 
 from windrow.aggregates.contents import InOrder, contents_of
 from windrow.aggregates.sketches import DistinctPartial, QuantilePartial
-from windrow.cql import delivery_node, span
+from windrow.cql import ISTREAM, RSTREAM, delivery_node, delivery_of, span
 from windrow.errors import StatementError
 from windrow.logical.bind.refuse import CLAUSES, NODES, refuse_clauses
 from windrow.logical.bind.relational.parts import Port
@@ -102,15 +102,26 @@ def refuse_set_operation(text: str, query: exp.SetOperation) -> None:
 
 
 def refuse_delivery(text: str, query: exp.Expr) -> None:
-    """ISTREAM and the like below the top: what is new or gone is no relation."""
+    """ISTREAM and DSTREAM below the top: what is new or gone is no relation."""
     node = delivery_node(query)
-    if node is not None:
+    if node is not None and node.name != RSTREAM:
         raise StatementError(
             f"{node.name} stands at the top of a query: what is joined or selected from are relations",
             text,
             *span(node),
             f"leave it out here, or write SELECT {node.name} * FROM (…) around the whole",
         )
+
+
+def refuse_news(scope: BlockScope, name: exp.Table, query: exp.Expr) -> None:
+    """A query of ISTREAM or DSTREAM whose name stands in FROM."""
+    delivery = delivery_of(query)
+    if delivery != RSTREAM:
+        what = "new" if delivery == ISTREAM else "gone"
+        raise scope.problem(
+            f"'{name.name}' is a query of {delivery}, and to select from what is {what} {_NEXT}",
+            name, f"use a query without {delivery}", name=True,
+        )  # fmt: skip
 
 
 def refuse_join(scope: BlockScope, join: exp.Join) -> None:

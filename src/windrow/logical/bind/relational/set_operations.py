@@ -14,6 +14,7 @@ from windrow.logical.bind.relational.assembly import join
 from windrow.logical.bind.relational.block import Block, Item
 from windrow.logical.bind.relational.columns import is_evaluation
 from windrow.logical.bind.relational.results import exact, names_in, plain_items, selecting_all
+from windrow.logical.bind.relational.results_in_windows import refuse_windowless
 from windrow.logical.bind.relational.sql_types import cast, sql_type
 from windrow.logical.tree import Distinct, Union
 
@@ -42,6 +43,7 @@ def united(statement: Statement, query: exp.SetOperation, sides: Sequence[Block]
     distinct = bool(query.args["distinct"])
     _check_columns(statement, query, sides)
     for side in sides:
+        refuse_windowless(statement, side)
         refusals.refuse_above_group(statement, side, word, side.at)
         if distinct:
             refusals.refuse_internal(statement, side, word)

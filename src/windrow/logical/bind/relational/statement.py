@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from windrow.columns import INSTANT, WINDOW_END, WINDOW_START, quoted
-from windrow.cql import span
+from windrow.cql import name_span, span
 from windrow.errors import StatementError
 from windrow.logical.bind.questions import types, view_name
 from windrow.logical.bind.relational.columns import EVALUATION, Names, part_column
@@ -80,6 +80,7 @@ class Statement:
         source = " CROSS JOIN ".join(f"{view_name(name)} AS {quoted(name)}" for name in known)
         return types(self.spark, self.query, asked, source, known, conditions=conditions)
 
-    def problem(self, problem: str, node: exp.Expr, hint: str = "") -> StatementError:
-        """An error about a node of the statement."""
-        return StatementError(problem, self.query.text, *span(node), hint)
+    def problem(self, problem: str, node: exp.Expr, hint: str = "", *, name: bool = False) -> StatementError:
+        """An error about a node of the statement; `name`: about its name alone."""
+        place = name_span(node) if name else span(node)
+        return StatementError(problem, self.query.text, *place, hint)

@@ -35,12 +35,23 @@ class Windows:
     @property
     def slide(self) -> int | None:
         """The time between two evaluations; None: it is answered at every change."""
-        return self._found[0][0].slide
+        return self._found[0][0].slide if self._found else None
 
     @property
     def offset(self) -> int:
         """When evaluations are, beside multiples of the slide."""
-        return self._found[0][0].offset
+        return self._found[0][0].offset if self._found else 0
+
+    @property
+    def stream(self) -> Stream:
+        """A stream whose event times are like those of all others."""
+        return self._found[0][1]
+
+    @property
+    def range(self) -> int | None:
+        """How long all of them are, if they are equally long."""
+        ranges = {window.range for window, _ in self._found}
+        return ranges.pop() if len(ranges) == 1 else None
 
     @property
     def time_type(self) -> pa.DataType:
@@ -49,8 +60,7 @@ class Windows:
 
     def check_starts(self) -> None:
         """An error if the statement asks when windows begin, and they do not begin together."""
-        ranges = {window.range for window, _ in self._found}
-        if self.starts_asked_at is not None and (len(ranges) > 1 or None in ranges):
+        if self.starts_asked_at is not None and self.range is None:
             raise StatementError(
                 "the windows of this query begin at different times, so that there is no window_start",
                 self._text,
