@@ -195,6 +195,23 @@ def test_evaluations_go_on_for_thousands_of_years(spark, tmp_path):
         assert engine.results("long").select("v").toArrow()["v"].to_pylist() == [7, 7]
 
 
+def test_what_never_ends_is_there_also_behind_the_last_evaluation_of_all(spark, tmp_path):
+    with engine_in(spark, tmp_path / "home") as engine:
+        engine.query("counted", "SELECT k, COUNT(*) AS n FROM a [UNBOUNDED SLIDE 20 SECONDS] GROUP BY k")
+        both = "SELECT v FROM a [RANGE 9 SECONDS SLIDE 20 SECONDS] UNION ALL SELECT v FROM b [UNBOUNDED SLIDE 20 SECONDS]"
+        engine.query("first", "SELECT v FROM a [UNBOUNDED SLIDE 20 SECONDS]")
+        engine.query("both", both)
+        with feeding(engine, "a", "b") as feed:
+            feed.together({n: (spark.createDataFrame(rows(0, 30)), 0) for n in "ab"})
+            for name in "ab":
+                feed.seal(name)
+        for at, total in (("00:00:29", 20), ("00:00:45", 30), ("00:01:30", 30), ("23:00:00", 30)):
+            answer = engine.view("counted", at=f"1970-01-01 {at}+00:00").toArrow()
+            assert sum(answer["n"].to_pylist()) == total, at
+        # Its results are in the third file: the two before have none.
+        assert engine.view("both", at="1970-01-01 00:00:45+00:00").count() == 30
+
+
 def test_an_idle_stream_that_never_showed_a_row_holds_nobody_back():
     stream = Stream("s", {}, "ts", idle_timeout=60 * SECOND)
     assert not is_silent(stream, Progress(), 59.0, 0.0)

@@ -139,8 +139,8 @@ class Registry:
         stored = catalog.query(name)
         if stored is None or stored.sql != statement.select_sql:
             statement = self._with_named_queries(statement, adding or {})
-        if stored is not None and stored.sql != statement.select_sql:
-            stored = None  # a query of another text, which is refused below
+            if stored is not None and stored.sql != statement.select_sql:
+                stored = None  # a query of another text, which is refused below
         plan = None if stored is None else _plan_in(self._records(), stored, catalog.bound_record(stored.id))
         is_kept = plan is not None
         if plan is None:

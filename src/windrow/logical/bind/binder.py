@@ -98,7 +98,7 @@ class _Binder:
         refuse(self.query, self.select)
         found = FromClause(self.select, self.scope, self.relations, self.queries, grouped=self.list.groups())
         stream, window, self.partition = found.stream, found.window, found.partition
-        self.list.check_functions(self.spark.functions())
+        self.list.check_functions(self.spark.functions)
         enrichments = found.enrichments()
         where = self._bind_where()
         source, joined = found.source, found.asked(enrichments)

@@ -16,7 +16,7 @@ from windrow.logical.bind.refuse import function_name
 from windrow.logical.bind.stars import without_stars
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from windrow.logical.bind.scope import Scope
 
@@ -105,11 +105,12 @@ class SelectList:
             return True
         return any(self.is_aggregate(node) for item in self._select.selects for node in _own(item))
 
-    def check_functions(self, known: Collection[str]) -> None:
-        """An error for a function that neither Spark (`known`) nor Windrow has."""
+    def check_functions(self, of_spark: Callable[[], Collection[str]]) -> None:
+        """An error for a function that neither Spark nor Windrow has; Spark is asked if it may be one."""
         for node in self._select.find_all(exp.Anonymous):
             if node.find_ancestor(exp.Hint) is not None or self.is_aggregate(node):
                 continue
+            known = of_spark()
             if node.name.lower() not in known:
                 hint = suggestion(node.name, [*self._functions, *known]) or (
                     f"register an aggregate of your own with eng.aggregate('{node.name}', …)"

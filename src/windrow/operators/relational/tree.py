@@ -22,6 +22,7 @@ from windrow.columns import BEGINNING, END_OF_TIME, EXPIRES, OP, QUERY, SLICE, T
 from windrow.cql import ISTREAM, RSTREAM
 from windrow.logical.patterns import UpdatePattern
 from windrow.logical.tree import Evaluate, Rows
+from windrow.operators.aggregate.record_layout import one_chunk
 from windrow.operators.relational.changes import Changes
 from windrow.operators.relational.differences import Differences
 from windrow.operators.relational.net_changes import NetChanges
@@ -206,7 +207,8 @@ class RelationalTree:
         if not waiting:
             return Changes.none(schema)
         rows = pa.concat_tables(waiting).combine_chunks() if len(waiting) > 1 else waiting[0]
-        instants = _numbers(rows, SLICE)
+        # A copy: kernels are compiled once more for arrays that cannot be written to.
+        instants = one_chunk(rows, SLICE).to_numpy().copy()
         is_due = instants < until
         if not is_due.all():
             due = pa.array(is_due)
@@ -285,8 +287,3 @@ def _places_of_inputs(nodes: Sequence[Node]) -> dict[int, list[int]]:
         found[place] = below[::-1]
         sizes.append(1 + sum(sizes[one] for one in below))
     return found
-
-
-def _numbers(rows: pa.Table, name: str) -> Array:
-    column = rows[name]
-    return np.asarray((column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()).to_numpy())

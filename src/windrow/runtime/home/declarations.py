@@ -43,7 +43,7 @@ class AnswerKind:
     longest: int = 0
     """How long the longest window is from which rows leave."""
     lasts: bool = False
-    """Whether the last evaluation of all still holds behind it: of windows from which no row leaves."""
+    """Whether the last evaluation that has answers holds for ever: no row leaves any window."""
 
     @property
     def can_end(self) -> bool:
@@ -67,7 +67,9 @@ def kind_of(query: BoundQuery) -> AnswerKind:
         return AnswerKind(
             form if query.slide is None else "evaluations",
             query.delivery, pattern, query.slide, query.offset, query.longest,
-            lasts=query.slide is not None and any(leaf.window is None for leaf in query.windows),
+            lasts=query.slide is not None
+            and query.having is None
+            and all(leaf.window is None for leaf in query.windows),
         )  # fmt: skip
     for window in query.time_windows:
         return AnswerKind("evaluations", "RSTREAM", pattern, window.slide, window.offset, window.range)
@@ -78,10 +80,10 @@ def declaring_kind(schema: pa.Schema, kind: AnswerKind) -> pa.Schema:
     """A result schema that declares what its answers are, beside what it declares already.
 
     >>> import pyarrow as pa
-    >>> declared_kind(declaring_kind(pa.schema([("n", pa.int64())]), AnswerKind("rows")))
-    AnswerKind(form='rows', delivery='RSTREAM', pattern='monotonic', slide=None, offset=0, longest=0, lasts=False)
+    >>> declared_kind(declaring_kind(pa.schema([("n", pa.int64())]), AnswerKind("rows"))).form
+    'rows'
     """
-    told = json.dumps({name: value for name, value in asdict(kind).items() if value not in (None, False)})
+    told = json.dumps({name: v for name, v in asdict(kind).items() if v is not None and v is not False})
     return schema.with_metadata({**(schema.metadata or {}), KIND: told})
 
 

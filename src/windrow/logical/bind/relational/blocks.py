@@ -87,7 +87,7 @@ class Blocks:
         scope = BlockScope(statement, outer)
         found = FromItems(select, scope, named, self.below)
         listed = SelectList(select, scope, statement.functions)
-        listed.check_functions(statement.spark.functions())
+        listed.check_functions(statement.spark.functions)
         listed.refuse_hints("here: final aggregators are for windows that slices answer")
         listed.refuse_aggregates_in_where()
         where = select.args.get("where")
