@@ -20,8 +20,9 @@ from windrow.aggregates.own.call import function_for_queries
 from windrow.aggregates.own.function import OwnAggregate, own_function
 from windrow.columns import END_OF_TIME, SLICE, aggregate_name
 from windrow.logical.tree import Column, Group, Rows
+from windrow.operators.relational.base import Around
 from windrow.operators.relational.changes import Changes
-from windrow.operators.relational.groups import Groups
+from windrow.operators.relational.operators import operator_of
 
 DOUBLE, TEXT = pa.float64(), pa.string()
 ITEMS = pa.list_(pa.struct([("item", TEXT), ("count", pa.int64())]))
@@ -112,6 +113,11 @@ def own(name, cls):
     return function_for_queries(own_function(name, cls)).make(Call(name, ("x",)), (DOUBLE,), of_type)
 
 
+def groups_of(node):
+    """The operator of a GROUP BY, which asks nobody for expressions."""
+    return operator_of(node, Around(lambda rows, expressions: []))
+
+
 def group(aggregates, *, keys=("k",), slide=None, offset=0, internal=False):
     columns = tuple(Column(name, of_type) for name, of_type in COLUMNS.items())
     leaf = Rows(port=0, stream="s", handed_over=columns, window=None)
@@ -171,7 +177,7 @@ def spelled(value):
 def played(node, rows, cuts, restarts=(), shuffle=False):
     """All that an operator tells, when time is cut there, and it goes on from what it logged where it
     restarts."""
-    state, logged, all_told, after = Groups(node), {}, [], None
+    state, logged, all_told, after = groups_of(node), {}, [], None
     for cut in [*sorted(set(cuts)), END_OF_TIME]:
         batch = [row for row in rows if (after is None or row[0] >= after) and row[0] < cut]
         all_told += told(state.advance([changes(batch[::-1] if shuffle else batch)], cut))
@@ -183,7 +189,7 @@ def played(node, rows, cuts, restarts=(), shuffle=False):
                 name: [table.filter(pa.compute.greater_equal(table[SLICE], cut)) for table in tables]
                 for name, tables in logged.items()
             }
-            state = Groups(node)
+            state = groups_of(node)
             state.restore(kept if cut % 2 else logged, cut)
     return sorted(all_told, key=repr)
 
@@ -337,7 +343,7 @@ def test_the_largest_in_a_window():
     """Figure 1.1: 61 comes and 75 is still there; when it goes, 73 is the largest."""
     values = {0: 75, 10: 68, 20: 73, 30: 64, 55: 61}
     rows = [(at, at + 60, None, float(value), None, None) for at, value in values.items()]
-    state = Groups(group((MAX,), keys=()))
+    state = groups_of(group((MAX,), keys=()))
     first = state.advance([changes(rows[:4])], 50)
     assert first.rows.to_pydict() == {aggregate_name(0): [75.0]}
     assert len(state.advance([changes(rows[4:])], 60)) == 0
@@ -397,7 +403,7 @@ def test_many_rows_at_once_are_told_as_few_at_a_time(slide):
     given = Changes(ts, live, live, rows)
 
     def told_at(cuts):
-        state, tables, begin = Groups(group((SUM, MAX, GREATEST), slide=slide)), [], 0
+        state, tables, begin = groups_of(group((SUM, MAX, GREATEST), slide=slide)), [], 0
         for cut in [*cuts, END_OF_TIME]:
             end = int(np.searchsorted(ts, cut))
             some = state.advance([given.slice(begin, end)], cut)
@@ -423,7 +429,7 @@ def test_what_never_ends_is_answered_until_nothing_happens_any_more(restarts):
 def test_zeros_and_nan_are_one_group():
     """As in Spark's GROUP BY; a group is written as no row need have it."""
     rows = [(at, at + 100, "a", x, 1, None) for at, x in enumerate([-0.0, 0.0, math.nan, -math.nan, None])]
-    got = Groups(group((COUNT,), keys=("x",), slide=10)).advance([changes(rows)], 10)
+    got = groups_of(group((COUNT,), keys=("x",), slide=10)).advance([changes(rows)], 10)
     assert sorted(
         zip(map(spelled, got.rows["_key0"].to_pylist()), got.rows[aggregate_name(0)].to_pylist()), key=repr
     ) == [
@@ -436,7 +442,7 @@ def test_zeros_and_nan_are_one_group():
 @pytest.mark.parametrize("slide", [None, 10])
 def test_a_state_is_of_the_size_of_what_is_alive(slide):
     """Groups, values and ranks that nobody has any more are forgotten, and so is what was logged of them."""
-    state, most, entries = Groups(group((GREATEST, MEDIAN, DISTINCT), slide=slide)), [], []
+    state, most, entries = groups_of(group((GREATEST, MEDIAN, DISTINCT), slide=slide)), [], []
     for turn in range(60):
         rows = [
             (
@@ -461,7 +467,7 @@ def test_a_state_is_of_the_size_of_what_is_alive(slide):
 @given(rows=rows_of(exact, most=15))
 def test_when_it_changes_next(slide, rows):
     """Nothing is told before; with SLIDE there is something to tell then."""
-    state = Groups(group((COUNT,), slide=slide))
+    state = groups_of(group((COUNT,), slide=slide))
     state.advance([changes(rows)], 100)
     until = 100
     while (at := state.next_change()) < 300:
@@ -475,7 +481,7 @@ def test_when_it_changes_next(slide, rows):
 
 def test_rows_alike_of_a_slot_take_no_more_than_one():
     """However many rows never end, the state is of the size of their values."""
-    state, bytes_after = Groups(group((MEDIAN, SUM), slide=10)), []
+    state, bytes_after = groups_of(group((MEDIAN, SUM), slide=10)), []
     for turn in range(40):
         rows = [(turn * 10 + i % 10, END_OF_TIME, "a", float(i % 7), None, None) for i in range(1_000)]
         state.advance([changes(rows)], (turn + 1) * 10)

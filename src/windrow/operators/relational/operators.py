@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from windrow.logical.tree import Compute, Distinct, Evaluate, Group, Join, Number, Union, Windowed
+from windrow.operators.relational.changing_groups import ChangingGroups
 from windrow.operators.relational.computed import Computed
 from windrow.operators.relational.distinct_rows import DistinctRows
 from windrow.operators.relational.evaluated_rows import EvaluatedRows
-from windrow.operators.relational.groups import Groups
 from windrow.operators.relational.merge_union import MergeUnion
 from windrow.operators.relational.numbered import Numbered
+from windrow.operators.relational.slot_groups import SlotGroups
 from windrow.operators.relational.window_join import WindowJoin
 from windrow.operators.relational.windowed_rows import WindowedRows
 
@@ -28,8 +29,10 @@ def operator_of(node: Node, around: Around) -> RelationalOperator:
             return DistinctRows(node)
         case Evaluate():
             return EvaluatedRows(node)
+        case Group(slide=None):
+            return ChangingGroups(node)
         case Group():
-            return Groups(node)
+            return SlotGroups(node)
         case Join():
             return WindowJoin(node, around.evaluate, around.most_pairs)
         case Number():
