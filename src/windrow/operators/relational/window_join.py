@@ -222,7 +222,7 @@ class WindowJoin:
         which = f"with {' and '.join(values)}" if values else "as it has no equality"
         return QueryFailed(
             f"{self._node}: more than {self._most_pairs:,} rows for one row, {which}; add an equality that "
-            "fewer rows share, make the windows shorter, or raise the bound"
+            "fewer rows share, make the windows shorter, or raise most_pairs of the engine"
         )
 
 
