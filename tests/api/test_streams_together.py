@@ -244,3 +244,28 @@ def test_a_stream_that_is_ahead_waits_for_the_others(spark, tmp_path):
         assert reached[name] <= reached[other] or left[other] == 0, told
         reached[name], left[name] = watermark, left[name] - 1
     assert left == {"a": 0, "b": 0}
+
+
+def test_a_live_stream_that_is_held_back_keeps_nobody_waiting(spark, tmp_path):
+    """Of a stream that is ahead no more rows wait in memory than may; whoever waits for what is there is told
+    that there is no more to wait for."""
+    files = {name: Files(spark, tmp_path / name) for name in ("a", "b")}
+
+    def put(name, first, last):
+        pq.write_table(rows(first, last), tmp_path / "staged")
+        files[name].receive(tmp_path / "staged")
+
+    put("b", 0, 5)
+    for first in range(0, 40, 10):
+        put("a", first, first + 10)
+    with windrow.Engine(tmp_path / "home", spark=spark, nodes=1, most_waiting=8) as engine:
+        for name, some in files.items():
+            engine.stream(name, some.path, timestamp="ts", options={"maxFilesPerTrigger": "1"})
+        engine.query("pairs", LATER["joined"])
+        with engine.start(trigger="50 milliseconds") as live:
+            live.process_available()
+            assert engine.progress("b").rows == 5
+            assert engine.progress("a").rows < 40  # its last files wait at the source
+            put("b", 5, 60)
+            while engine.progress("a").rows < 40:
+                live.process_available()

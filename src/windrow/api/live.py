@@ -69,7 +69,7 @@ class Live:
         while readers != self._readers:  # one may have been replaced meanwhile
             readers = self._readers
             for reader in readers:
-                reader.process_available()
+                reader.process_available(lambda: all(r.is_waiting or r.is_held_back for r in self._readers))
         if self._failure is not None:
             raise self._failure
 

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from socket import SHUT_RDWR
-from threading import Event
+from threading import Event, Thread
 from typing import TYPE_CHECKING, Any
 
 from windrow.errors import HomeError, MachineFailed, WindrowError
@@ -64,6 +64,8 @@ class Reader:
         """Whether a batch was given up."""
         self.retired = False
         """Whether it takes no more batches, and waits to be stopped."""
+        self.is_held_back = False
+        """Whether its next batch waits for other streams to come as far."""
         self._epochs = epochs
         self._rows = rows
         self._tables = tables
@@ -90,7 +92,9 @@ class Reader:
             try:
                 gateway: Any = batch.sparkSession.sparkContext._gateway
                 self._connection = gateway._gateway_client.get_thread_connection()
+                self.is_held_back = True
                 self._keep_pace(lambda: self._stopping or self.retired)
+                self.is_held_back = False
                 with self.staging.staged(
                     batch, batch_id, queries, self._tables, live=live, stopping=lambda: self._stopping
                 ) as part:
@@ -166,13 +170,28 @@ class Reader:
             return None
         return None if progress is None else datetime.fromisoformat(progress.timestamp).timestamp()
 
-    def process_available(self) -> None:
-        """Wait until all rows that are there now have been processed."""
+    def process_available(self, in_vain: Callable[[], bool]) -> None:
+        """Wait until all rows that are there now have been processed, or until there is no point in it: the
+        stream is held back, and nobody else has rows that would let it go on."""
         while self._query is None and self.active:
             time.sleep(0.01)
         with self._our_errors() as query:
-            if query is not None:
-                query.processAllAvailable()
+            if query is None:
+                return
+            raised: list[BaseException] = []
+
+            def wait() -> None:
+                try:
+                    query.processAllAvailable()
+                except BaseException as error:  # for whoever waits for this thread
+                    raised.append(error)
+
+            waiting = Thread(target=wait, name="windrow waits", daemon=True)
+            waiting.start()
+            while waiting.is_alive() and not (self.is_held_back and in_vain()):
+                waiting.join(0.05)
+            if raised:
+                raise raised[0]
 
     def wait(self, seconds: float | None = None) -> None:
         """Wait until it ends, or for some time; raises what stopped it, unless that was `stop`."""
