@@ -152,6 +152,7 @@ def make_home(spark: SparkSession, history: History, directory: Path) -> dict[st
 def _age(engine: Any, history: History, first: Any) -> None:
     """Commit the epochs that follow the first one."""
     from windrow.planner import Bounds, Tally, share_passes
+    from windrow.planner.plan import Port
     from windrow.runtime.spark.collect import collect
 
     running = engine._running
@@ -186,7 +187,7 @@ def _age(engine: Any, history: History, first: Any) -> None:
                     clock=progress.clock,
                     batch=epoch,
                     tally=Tally(latest, rows, 0, 0),
-                    tables={operator: [partials]},
+                    tables={Port(operator, 0): [partials]},
                 )
                 running._commit([part])
         # Between the epochs of a stream there is time; here compaction may have fallen behind.
