@@ -202,20 +202,24 @@ class RelationalTree:
 
     def _due(self, port: int, until: int) -> Changes:
         """The rows of a port before an instant, in order; they no longer wait."""
-        waiting = self._waiting[port]
         schema = pa.schema([(name, of_type) for name, of_type in self._leaves[port].types.items()])
-        if not waiting:
+        due: list[pa.Table] = []
+        later: list[pa.Table] = []
+        for table in self._waiting[port]:
+            is_due = one_chunk(table, SLICE).to_numpy() < until
+            if is_due.all():
+                due.append(table)
+            elif not is_due.any():  # what waits long for another stream is not copied again and again
+                later.append(table)
+            else:
+                due.append(table.filter(pa.array(is_due)))
+                later.append(table.filter(pa.array(~is_due)).combine_chunks())
+        self._waiting[port] = later
+        if not due:
             return Changes.none(schema)
-        rows = pa.concat_tables(waiting).combine_chunks() if len(waiting) > 1 else waiting[0]
+        rows = pa.concat_tables(due).combine_chunks()
         # A copy: kernels are compiled once more for arrays that cannot be written to.
         instants = one_chunk(rows, SLICE).to_numpy().copy()
-        is_due = instants < until
-        if not is_due.all():
-            due = pa.array(is_due)
-            waiting[:] = [rows.filter(pc.invert(due)).combine_chunks()]
-            rows, instants = rows.filter(due).combine_chunks(), instants[is_due]
-        else:
-            waiting.clear()
         leaf = self._leaves[port]
         forever = np.full(len(rows), END_OF_TIME, np.int64)
         live = forever if leaf.window is None else instants + leaf.window
