@@ -9,8 +9,27 @@ from windrow.logical.patterns import UpdatePattern
 from windrow.logical.tree.node import Column, Node
 
 
+class InWindow(Node):
+    """Rows that live as long as a window is."""
+
+    window: int | None
+    internal: bool
+
+    @property
+    def pattern(self) -> UpdatePattern:
+        return UpdatePattern.MONOTONIC if self.window is None else UpdatePattern.WEAKEST
+
+    @property
+    def ends(self) -> UpdatePattern:
+        return UpdatePattern.MONOTONIC if self.internal else self.pattern
+
+    @property
+    def range(self) -> int | None:
+        return self.window
+
+
 @dataclass(frozen=True)
-class Rows(Node):
+class Rows(InWindow):
     """The rows of a port of the operator, which a pass over a batch hands over: what is computed of each, if
     it meets the condition that the port has."""
 
@@ -31,18 +50,6 @@ class Rows(Node):
     @property
     def columns(self) -> tuple[Column, ...]:
         return self.handed_over
-
-    @property
-    def pattern(self) -> UpdatePattern:
-        return UpdatePattern.MONOTONIC if self.window is None else UpdatePattern.WEAKEST
-
-    @property
-    def ends(self) -> UpdatePattern:
-        return UpdatePattern.MONOTONIC if self.internal else self.pattern
-
-    @property
-    def range(self) -> int | None:
-        return self.window
 
     def __str__(self) -> str:
         return f"{self.stream} {written(self.window, internal=self.internal)}"

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from windrow.logical.patterns import UpdatePattern
 from windrow.logical.tree.node import Column, OfOne
-from windrow.logical.tree.rows import written
+from windrow.logical.tree.rows import InWindow, written
 
 
 @dataclass(frozen=True)
-class Windowed(OfOne):
+class Windowed(InWindow, OfOne):
     """Every row of the input lives as long as the window is, from when it comes on."""
 
     window: int | None
@@ -28,18 +27,6 @@ class Windowed(OfOne):
     @property
     def columns(self) -> tuple[Column, ...]:
         return (*self.of.columns, *(column for column, _ in self.times))
-
-    @property
-    def pattern(self) -> UpdatePattern:
-        return UpdatePattern.MONOTONIC if self.window is None else UpdatePattern.WEAKEST
-
-    @property
-    def ends(self) -> UpdatePattern:
-        return UpdatePattern.MONOTONIC if self.internal else self.pattern
-
-    @property
-    def range(self) -> int | None:
-        return self.window
 
     def __str__(self) -> str:
         return f"results {written(self.window, internal=self.internal)}"
