@@ -75,6 +75,20 @@ class Changes:
         return cls(empty, empty, empty, schema.empty_table())
 
 
+def last_of_each(rows: Array, chosen: Array, wanted: Array) -> Array:
+    """Of the chosen places the last ones of each row, as many as are wanted of it; rows are numbers, equal
+    where the rows are.
+
+    >>> last_of_each(np.array([7, 8, 7, 7]), np.array([True, True, True, False]), np.full(9, 1)).tolist()
+    [2, 1]
+    """
+    places = np.flatnonzero(chosen)
+    places = places[np.argsort(rows[places], kind="stable")]
+    of = rows[places]
+    behind = np.searchsorted(of, of, side="right") - np.arange(len(of))
+    return places[behind <= wanted[of]]
+
+
 def together(some: Sequence[Changes]) -> Changes:
     """Several batches of rows with the same columns as one, in the order of their instants."""
     if len(some) == 1:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from windrow.columns import BEGINNING, END_OF_TIME, EXPIRES, SLICE
-from windrow.operators.relational.changes import Changes, together
+from windrow.columns import BEGINNING, END_OF_TIME, EXPIRES, OP, SLICE
+from windrow.operators.relational.changes import Changes, last_of_each, together
 from windrow.operators.state.key_codes import KeyCodes
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ class Opening:
             SLICE: np.full(len(changes), self._opens),
             LIVE: changes.live,
             EXPIRES: changes.exp,
-            "_op": op,
+            OP: op,
         }
         table = changes.rows
         for name, values in columns.items():
@@ -90,8 +90,8 @@ class Opening:
             self._opens = BEGINNING
             return
         for table in logged.get("held", ()):
-            live, exp, op = (table[name].combine_chunks().to_numpy() for name in (LIVE, EXPIRES, "_op"))
-            rows = table.drop_columns([SLICE, LIVE, EXPIRES, "_op"]).combine_chunks()
+            live, exp, op = (table[name].combine_chunks().to_numpy() for name in (LIVE, EXPIRES, OP))
+            rows = table.drop_columns([SLICE, LIVE, EXPIRES, OP]).combine_chunks()
             self._held.append(Changes(np.full(len(rows), self._opens), live, exp, rows, op))
 
 
@@ -100,12 +100,8 @@ def _standing(changes: Changes, at: int) -> Changes:
     if changes.op is not None:
         codes = _codes(changes)
         net = np.bincount(codes, weights=changes.op).astype(np.int64)
-        # Of rows that are alike the last ones stand, as many as have not been taken back.
-        came = np.flatnonzero(changes.op > 0)
-        order = came[np.argsort(codes[came], kind="stable")]
-        of = codes[order]
-        behind = np.searchsorted(of, of, side="right") - np.arange(len(of))
-        changes = changes.take(np.sort(order[behind <= net[of]]))
+        # Of rows that are alike as many stand as have not been taken back.
+        changes = changes.take(np.sort(last_of_each(codes, changes.op > 0, net)))
     return replace(changes, ts=np.full(len(changes), at))
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pat
 
 from windrow.columns import EPOCH, EXPIRES, OP, TIME
+from windrow.operators.relational.changes import last_of_each
 
 if TYPE_CHECKING:
     from collections.abc import Set as AbstractSet
@@ -45,21 +46,14 @@ def left_of(changes: pa.Table, *, of_an_instant: bool = False) -> Array:
     came = np.bincount(rows[op > 0], minlength=count)
     went = np.bincount(rows[op < 0], minlength=count)
     both = np.minimum(came, went)
-    return np.sort(np.concatenate([_last(rows, op > 0, came - both), _last(rows, op < 0, went - both)]))
+    return np.sort(
+        np.concatenate([last_of_each(rows, op > 0, came - both), last_of_each(rows, op < 0, went - both)])
+    )
 
 
 def alive(changes: pa.Table, at: int) -> pa.ChunkedArray:
     """Whether each change is of a row that has not ended by itself at an instant."""
     return pc.fill_null(pc.greater(changes[EXPIRES].cast(pa.int64()), at), True)
-
-
-def _last(rows: Array, chosen: Array, wanted: Array) -> Array:
-    """Of the chosen places the last ones of each row, as many as are wanted of it."""
-    places = np.flatnonzero(chosen)
-    places = places[np.argsort(rows[places], kind="stable")]
-    of = rows[places]
-    behind = np.searchsorted(of, of, side="right") - np.arange(len(of))
-    return places[behind <= wanted[of]]
 
 
 def _numbered(changes: pa.Table, without: AbstractSet[str]) -> Array:
