@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from windrow.runtime.epochs.reader import Reader
 
 LOOK_SECONDS = 0.02
+"""How often a stream that is held back looks whether the others have come as far: they are read by other
+threads, and the smallest Spark job takes 0.1 s."""
 
 
 class Pace:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MOST_WAITING = 10_000_000
-"""Rows of one stream that may wait for others in a live engine: some gigabytes."""
+"""Rows of one stream that may wait for others in a live engine."""
 
 
 @dataclass(frozen=True)
